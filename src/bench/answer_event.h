@@ -8,7 +8,7 @@
 
 namespace kvasir::bench {
 
-// Token counts that the server reports.
+// The token counts that a server reports.
 struct Usage {
   int prompt_tokens = 0;
   int output_tokens = 0;
@@ -17,15 +17,15 @@ struct Usage {
 
 // One event of a streamed chat completion or completion.
 struct AnswerEvent {
-  std::string text;        // generated text: content, reasoning or a tool call's arguments
-  bool generated = false;  // has generated output
+  std::string text;        // generated: content, reasoning or a tool call's arguments
+  bool generated = false;  // the event has generated output
   bool done = false;       // "[DONE]"
   std::string finish_reason;
-  std::string error;  // the server's message
+  std::string error;  // the server's message, if the event is an error
   std::optional<Usage> usage;
 };
 
-// `corrupt` if it is not JSON or not such an event.
+// Fails with `corrupt` if `data` is not JSON or not such an event.
 base::Result<AnswerEvent> parse_answer_event(std::string_view data);
 
 }  // namespace kvasir::bench

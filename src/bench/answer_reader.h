@@ -11,8 +11,8 @@
 
 namespace kvasir::bench {
 
-// Reads one streamed answer into its record as the bytes arrive, and decides how it ended. Used by one
-// thread; must not move while the exchange runs.
+// Reads one streamed answer into its record as the bytes arrive, and decides how the answer ended. Used by
+// one thread. Must not move while the exchange runs.
 class AnswerReader {
  public:
   // `now_s` returns the seconds since the phase began.
@@ -21,7 +21,7 @@ class AnswerReader {
   AnswerReader& operator=(const AnswerReader&) = delete;
 
   const net::ReplySink& sink() const { return sink_; }
-  // Call it after the exchange. Fills in the end, the counts and the failure.
+  // Fills in the record's end, counts and failure. Called after the exchange.
   void conclude(const base::Result<net::HttpReply>& outcome);
 
   const std::string& text() const { return text_; }
@@ -40,7 +40,7 @@ class AnswerReader {
   bool finished_ = false;  // a finish reason or [DONE] was seen
 };
 
-// The message in an API's error body, or the beginning of a body in another format.
+// Returns the message in an API's error body, or the beginning of a body that has another format.
 std::string error_text(const std::string& body);
 
 }  // namespace kvasir::bench

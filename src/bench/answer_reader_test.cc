@@ -17,7 +17,7 @@ constexpr std::string_view kStream =
     "\"prompt_tokens_details\":{\"cached_tokens\":4}}}\n\n"
     "data: [DONE]\n\n";
 
-// Reads one answer. The clock advances by a second with every read.
+// Reads one answer. The clock advances by a second with every piece that is read.
 struct Reading {
   RequestRecord record;
   double now = 0;

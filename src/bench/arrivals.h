@@ -13,14 +13,14 @@ namespace kvasir::bench {
 // The arrival times of requests, ascending.
 class Arrivals {
  public:
-  // A Poisson process with `rate` requests per second. With `burst` > 1, that many arrive together, at
-  // correspondingly fewer times.
+  // A Poisson process with `rate` requests per second. With `burst` > 1, that many requests arrive together,
+  // and such bursts are as many times rarer.
   static Arrivals poisson(double rate, std::uint64_t seed, int burst = 1) {
     return Arrivals(rate, seed, burst, {});
   }
   static Arrivals at(std::vector<double> times_s) { return Arrivals(0, 0, 1, std::move(times_s)); }
 
-  // Absent: no more requests will come.
+  // Returns the next time, or nothing if no more requests will come.
   std::optional<double> next() {
     if (rate_ > 0) {
       if (num_of_burst_ % burst_ == 0) last_s_ += random_.exponential(rate_ / burst_);

@@ -30,10 +30,11 @@ namespace {
 
 constexpr int kWarmSteps = 2;
 constexpr int kPrefillRounds = 3;
-constexpr double kPrefillSeconds = 4;  // no further round begins after this time
+constexpr double kPrefillSeconds = 4;  // no round begins after this time
 
-// A ModelRunner that reports where its time goes and can skip the work of a prompt. To measure decode at a
-// depth, the context only has to be in memory, so its blocks are copies of one computed block.
+// Wraps a ModelRunner. Measures the time of a step, and can skip the work of prompts: to measure decode steps
+// after a long context, that context only has to be in memory, so its blocks are copies of one computed
+// block.
 class MeasuredRunner final : public engine::Runner {
  public:
   enum class Prompts { computed, copied };
@@ -74,7 +75,7 @@ class MeasuredRunner final : public engine::Runner {
   double run_s_ = 0;
 };
 
-// Reads streams on a thread of its own, like a gateway's I/O thread.
+// Reads streams on its own thread, as a gateway's I/O thread does.
 class Readers {
  public:
   Readers() : guard_(asio::make_work_guard(io_)), thread_([this] { io_.run(); }) {}
@@ -103,7 +104,7 @@ class Readers {
   std::thread thread_;
 };
 
-// The engine and everything around it, stepped on the calling thread.
+// The model, its KV, its runner and its readers. Engines are stepped on the calling thread.
 class Bench {
  public:
   Bench(model::LoadedModel model, model::KvCache kv, const EngineBenchOptions& options, const ModelLoad& load)
@@ -129,7 +130,7 @@ class Bench {
     }
     PrefillFigures figures{.num_tokens = num_tokens, .seconds = median(times_s)};
     figures.tokens_per_s = num_tokens / figures.seconds;
-    const double context = 0.5 * num_tokens;  // the average for a causal row
+    const double context = 0.5 * num_tokens;  // a row of a prompt attends to half of it on average
     figures.ops_per_s =
         (num_tokens * (load_.ops_per_token + context * load_.attention_ops_per_token) + load_.head_ops) /
         figures.seconds;
@@ -225,7 +226,7 @@ class Bench {
   Random random_;
 };
 
-// Whether a tensor has this name, with or without the family's prefix.
+// Whether `part` is the tensor `name`, with or without the family's prefix.
 bool plays(std::string_view part, std::string_view name, const model::TensorNames& names) {
   if (name.starts_with(names.optional_prefix) && name.substr(names.optional_prefix.size()) == part)
     return true;

@@ -18,29 +18,30 @@ struct EngineBenchOptions {
   std::vector<int> prompts = {128, 512};  // lengths of the measured prefills, in tokens
   std::vector<int> batches = {1, 4, 16, 32};
   int gen = 32;     // measured decode steps of each batch
-  int depth = 128;  // tokens of context before them
+  int depth = 128;  // tokens of context before these steps
   int max_batch_tokens = 512;
   float temperature = 0;
   ops::KvType kv_type = ops::KvType::f16;
   std::uint64_t seed = 0;
 };
 
-// The work that a model needs.
+// The bytes and operations that a model's steps need.
 struct ModelLoad {
   std::string name;
-  double weight_bytes = 0;        // read once per step: all but experts and an embedding that is not the head
-  double expert_bytes = 0;        // all experts together
-  double expert_share = 0;        // part of the experts that one token uses
-  double ops_per_token = 0;       // for products with weights, without the head
-  double head_ops = 0;            // for one row of logits
-  double kv_bytes_per_token = 0;  // of one sequence's context
-  double attention_ops_per_token = 0;  // for one row and one token of its context
+  double weight_bytes =
+      0;  // read once per step; without experts, and without an embedding that is not also the head
+  double expert_bytes = 0;             // all experts together
+  double expert_share = 0;             // the part of the experts that one token uses
+  double ops_per_token = 0;            // for products with weights, without the head
+  double head_ops = 0;                 // for one row of logits
+  double kv_bytes_per_token = 0;       // of one sequence's context
+  double attention_ops_per_token = 0;  // for one row, for each token of its context
 
-  // Bytes read by a step of so many rows, if experts are chosen at random.
+  // Returns the bytes that a step of `num_rows` rows reads, if experts are chosen at random.
   double bytes_of_step(int num_rows) const;
 };
 
-// One prompt through the engine, from its submission to its first token.
+// The speed of one prompt in the engine, from its submission to its first token.
 struct PrefillFigures {
   int num_tokens = 0;
   double seconds = 0;
@@ -54,9 +55,9 @@ struct DecodeFigures {
   int depth = 0;
   double tokens_per_s = 0;  // over all steps together
   double step_s = 0;
-  double kernel_s = 0;    // inside the decoder
-  double sampling_s = 0;  // building the batch and drawing the tokens
-  double rest_s = 0;      // plan, commit, and passing tokens to their readers
+  double kernel_s = 0;    // time inside the decoder
+  double sampling_s = 0;  // time for building the batch and drawing the tokens
+  double rest_s = 0;      // time for the plan, its commit, and passing tokens to readers
   double worst_step_s = 0;
   double bytes_per_s = 0;
   double ops_per_s = 0;
@@ -73,7 +74,7 @@ base::Result<EngineFigures> bench_engine(model::LoadedModel model, const ModelLo
                                          const EngineBenchOptions& options,
                                          const std::function<void(std::string_view)>& on_progress);
 
-// Computed from the checkpoint's tensors.
+// Computes the load from the checkpoint's tensors.
 base::Result<ModelLoad> measure_load(const std::string& path, ops::KvType kv_type);
 
 }  // namespace kvasir::bench

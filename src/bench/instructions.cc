@@ -1,5 +1,6 @@
-// The arithmetic instructions of each CPU, each as a loop over registers. Inline assembly, since a compiler
-// would fold, reorder or spill, and g++ 12 does not know which memory its AMX intrinsics touch.
+// The arithmetic instructions of each CPU, each as a loop over registers. The loops are inline assembly,
+// since a compiler would fold, reorder or spill, and g++ 12 does not know which memory its AMX intrinsics
+// touch.
 #include "bench/machine.h"
 
 #if defined(__x86_64__)
@@ -21,7 +22,7 @@ namespace {
   "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
       "xmm13", "xmm14", "xmm15"
 
-// Twelve accumulators hide a latency of six on two ports. Registers 12 and 13 are the factors.
+// Twelve accumulators hide a latency of six cycles on two ports. Registers 12 and 13 are the factors.
 #define KVASIR_TWELVE(op, r)                                                                           \
   op " %%" r "12, %%" r "13, %%" r "0\n" op " %%" r "12, %%" r "13, %%" r "1\n" op " %%" r "12, %%" r  \
      "13, %%" r "2\n" op " %%" r "12, %%" r "13, %%" r "3\n" op " %%" r "12, %%" r "13, %%" r "4\n" op \
@@ -67,7 +68,8 @@ __attribute__((target("avx2"))) double run_vnni256(std::int64_t num_loops) {
   return static_cast<double>(num_loops) * 12 * 32 * 2;
 }
 
-// Without VNNI: products of bytes as words, words to dwords, and the sum.
+// Multiplies bytes as CPUs without VNNI do: products of bytes become words, words become dwords, and these
+// are added.
 __attribute__((target("avx2"))) double run_maddubs256(std::int64_t num_loops) {
   std::int64_t left = num_loops;
   asm volatile(
@@ -106,7 +108,7 @@ struct alignas(64) TileConfig {
 };
 static_assert(sizeof(TileConfig) == 64);
 
-// Two by two accumulators over two rows and two columns of tiles, as in a blocked product.
+// Four accumulators, for two rows and two columns of tiles, as in a blocked product.
 #define KVASIR_TILES(op)                                                                          \
   op " %%tmm6, %%tmm4, %%tmm0\n" op " %%tmm7, %%tmm4, %%tmm1\n" op " %%tmm6, %%tmm5, %%tmm2\n" op \
      " %%tmm7, %%tmm5, %%tmm3\n"
@@ -134,7 +136,7 @@ double run_amx_bf16(std::int64_t num_loops) {
   return static_cast<double>(num_loops) * 4 * 16 * 16 * 32 * 2;
 }
 
-// A process requests the tile state once. Then all its threads may use it.
+// Asks the system for the tile state. All threads of the process may use it afterwards.
 bool may_use_tiles() {
   constexpr long kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM
   constexpr long kTileData = 18;
@@ -157,7 +159,7 @@ bool bit(unsigned value, int index) {
 
 #elif defined(__aarch64__)
 
-// Twelve accumulators v0 to v11; v12 and v13 are the factors.
+// v0 to v11 are twelve accumulators; v12 and v13 are the factors.
 #define KVASIR_TWELVE(op, d, s)                                                                        \
   op " v0." d ", v12." s ", v13." s "\n" op " v1." d ", v12." s ", v13." s "\n" op " v2." d ", v12." s \
      ", v13." s "\n" op " v3." d ", v12." s ", v13." s "\n" op " v4." d ", v12." s ", v13." s "\n" op  \

@@ -42,7 +42,7 @@ double thread_cpu_s() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// The most connections that the system allows one process.
+// Returns how many connections the system allows one process, after raising that limit as far as possible.
 int max_connections() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 512;
@@ -52,7 +52,7 @@ int max_connections() {
   return static_cast<int>(std::clamp<rlim_t>(limit.rlim_cur, 2 * kSpareFiles, 1 << 20)) - kSpareFiles;
 }
 
-// A running phase. Everything happens on the thread that calls `run`.
+// A running phase. All of its work happens on the thread that calls `run`.
 class Load {
  public:
   Load(const Target& target, const LoadPhase& phase, const ConversationSource& source, const LoadWatch& watch)
@@ -76,7 +76,8 @@ class Load {
   }
 
  private:
-  // Tells a late timer that its request is already over.
+  // The deadline of one request. If the request is over, `connection` is null, so a late timer aborts
+  // nothing.
   struct Deadline {
     net::ClientConnection* connection = nullptr;
     bool passed = false;
@@ -103,7 +104,7 @@ class Load {
     pause_.cancel();
   }
 
-  // Whether another request may start; counts it if so.
+  // Returns whether another request may start, and counts that request if so.
   bool admit() {
     if (stopping_ || (phase_.num_requests > 0 && num_started_ >= phase_.num_requests)) return false;
     if (phase_.duration_s > 0 && now_s() >= phase_.duration_s) return false;
@@ -142,7 +143,7 @@ class Load {
     co_await converse(conversation, at_s);
   }
 
-  // The first turn must have been admitted.
+  // Runs a conversation, whose first turn must have been admitted already.
   asio::awaitable<void> converse(const Conversation& conversation, double scheduled_s) {
     std::vector<Message> messages = conversation.opening;
     for (std::size_t i = 0; i < conversation.turns.size(); ++i) {
@@ -201,7 +202,7 @@ class Load {
     run_.records.push_back(std::move(record));
   }
 
-  // Measures delays of the loop itself, and reports progress.
+  // Measures the delays of the client's own loop, and reports progress.
   asio::awaitable<void> tick() {
     for (int i = 1; num_parts_ > 0; ++i) {
       error_code cancelled;
@@ -231,14 +232,14 @@ class Load {
   const base::RealClock clock_;
   asio::io_context io_{1};
   asio::steady_timer ticker_{io_};
-  asio::steady_timer pause_{io_};  // for the open loop
+  asio::steady_timer pause_{io_};  // waits between arrivals of an open loop
   base::TimePoint start_;
   std::vector<std::unique_ptr<net::ClientConnection>> idle_;
   std::unordered_set<net::ClientConnection*> busy_;
   std::unordered_set<const RequestRecord*> under_way_;
   PhaseRun run_;
   std::uint64_t next_index_ = 0;
-  std::int64_t num_chunks_ = 0;  // of finished requests
+  std::int64_t num_chunks_ = 0;  // chunks of finished requests
   int num_started_ = 0;
   int num_failed_ = 0;
   int num_parts_ = 0;

@@ -21,7 +21,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-// A server of the API that holds its answers until `num_awaited` requests have come.
+// A server of the API that answers nothing until `num_awaited` requests have come.
 class AnsweringServer {
  public:
   explicit AnsweringServer(int num_awaited)
@@ -129,7 +129,7 @@ TEST(LoadGenerator, AnOpenLoopDoesNotWaitForAnswers) {
 TEST(LoadGenerator, LatencyCountsFromTheArrivalAndNotFromTheSending) {
   AnsweringServer server(1);
   const Target target = server.target();
-  // The source blocks the client for longer than its requests may wait.
+  // The source blocks the client for longer than a request's timeout.
   const auto slow = [](std::uint64_t index) {
     const auto begin = std::chrono::steady_clock::now();
     while (std::chrono::steady_clock::now() - begin < std::chrono::milliseconds(20)) {

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMaxCurvePoints = 200;
 constexpr std::size_t kMaxDots = 2000;
-constexpr int kNumSlots = 60;  // of a timeline
+constexpr int kNumSlots = 60;  // time slots of a timeline
 
 constexpr std::string_view kStyle = R"(
 :root{--ink:#1c2430;--soft:#5b6675;--line:#dfe4ea;--paper:#fff;--panel:#f6f8fa;
@@ -42,7 +42,7 @@ std::string colours() {
   return css;
 }
 
-// The part of the values that are at or below each value, thinned out.
+// Returns what part of the values is at or below each value. The points are thinned out.
 PlotSeries cumulative(std::string name, std::vector<double> values, double factor) {
   std::sort(values.begin(), values.end());
   PlotSeries series{std::move(name), {}};
@@ -134,7 +134,7 @@ Plot arrivals_plot(const LoadReport& report) {
   return plot;
 }
 
-// Plots by the number of clients, or by rate, if there are several phases of one kind.
+// Draws plots over the number of clients or the rate, if there are several phases.
 std::string scaling_plots(const LoadReport& report) {
   if (report.phases.size() < 2) return "";
   Plot output{.title = "Output by load",
@@ -157,7 +157,7 @@ std::string scaling_plots(const LoadReport& report) {
   return fmt::format("<figure>{}</figure><figure>{}</figure>", draw(output), draw(first));
 }
 
-// Requests per second that met the SLO, beside all that ended and, in an open loop, all that arrived.
+// Plots the requests per second that met the SLO, all that ended and, in an open loop, all that arrived.
 std::string goodput_plot(const LoadReport& report) {
   if (report.phases.size() < 2 || !report.slo.any()) return "";
   Plot plot{.title = "Goodput by load (met the SLO; all that ended; all that came)",
@@ -231,7 +231,8 @@ std::string key(const LoadReport& report) {
   return html + "</div>";
 }
 
-// Escapes '<' as JSON allows, since it could end the script element.
+// Returns the report as JSON for a script element. A '<' is escaped, as JSON allows, since it could end the
+// element.
 std::string embedded(const LoadReport& report) {
   std::string text;
   for (const char c : boost::json::serialize(load_json(report))) {

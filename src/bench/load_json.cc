@@ -8,7 +8,7 @@ namespace json = boost::json;
 
 namespace {
 
-// A distribution in milliseconds.
+// Returns a distribution of seconds in milliseconds.
 json::object times(const Distribution& d) {
   return {{"count", d.count},   {"mean", d.mean * 1e3}, {"min", d.min * 1e3}, {"p50", d.p50 * 1e3},
           {"p90", d.p90 * 1e3}, {"p95", d.p95 * 1e3},   {"p99", d.p99 * 1e3}, {"max", d.max * 1e3}};

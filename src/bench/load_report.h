@@ -23,13 +23,13 @@ struct LoadReport {
   std::vector<std::string> notes;
   std::string started;  // the date and time, for people
   std::vector<PhaseSummary> phases;
-  std::vector<PhaseRun> runs;  // of the phases, for the plots
+  std::vector<PhaseRun> runs;  // the runs of these phases, for the plots
 };
 
-// For a terminal: one row per phase, then the failures.
+// Returns the report for a terminal: one row per phase, then the failures.
 std::string load_table(const LoadReport& report);
 boost::json::object load_json(const LoadReport& report);
-// A self-contained page with tables, plots and the JSON.
+// Returns a self-contained HTML page with tables, plots and the JSON.
 std::string load_html(const LoadReport& report);
 
 }  // namespace kvasir::bench

@@ -9,7 +9,7 @@
 namespace kvasir::bench {
 namespace {
 
-// A request sent at `scheduled_s`, with a token every `gap_s` from `first_s` on.
+// Makes the record of a request sent at `scheduled_s`, with a token every `gap_s` from `first_s` on.
 RequestRecord answered(double scheduled_s, double first_s, double gap_s, int num_tokens) {
   RequestRecord record;
   record.scheduled_s = record.sent_s = scheduled_s;
@@ -80,7 +80,7 @@ TEST(LoadSummary, AddsUp) {
 TEST(LoadSummary, RatesCountWhatCameWithinTheWindow) {
   PhaseRun run;
   run.window_s = 1;
-  run.records = {answered(0, 0.05, 0.1, 20)};  // ten tokens by 0.95 s
+  run.records = {answered(0, 0.05, 0.1, 20)};  // ten tokens arrive by 0.95 s
   const PhaseSummary p = summarize({.concurrency = 1}, run, {});
   EXPECT_NEAR(p.output_tokens_per_s, 10, 1e-9);
   EXPECT_EQ(p.requests_per_s, 0);

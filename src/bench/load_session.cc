@@ -18,7 +18,7 @@ constexpr int kMostWarmups = 4;
 constexpr int kLeastRequests = 16;
 constexpr int kRequestsPerClient = 4;
 constexpr double kSecondsPerRate = 30;
-constexpr int kWarmPhases = 1000;  // first number of warm-up phases; their prompts differ from all others
+constexpr int kWarmPhases = 1000;  // the numbers of warm-up phases begin here, so their prompts are different
 
 std::string now_text() {
   const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());

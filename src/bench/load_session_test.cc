@@ -27,7 +27,7 @@ TEST(LoadSession, ATraceWithTimesIsOnePhaseAtThoseTimes) {
   ASSERT_EQ(phases.size(), 1u);
   EXPECT_EQ(phases[0].arrivals_s, (std::vector<double>{0, 2}));
   EXPECT_EQ(phases[0].num_requests, 2);
-  // With a concurrency, the times of the trace are ignored.
+  // If there is a concurrency, the times of the trace are ignored.
   options.concurrency = {1};
   EXPECT_TRUE(plan_phases(options).at(0).arrivals_s.empty());
   EXPECT_EQ(plan_phases(options).at(0).num_requests, 2);

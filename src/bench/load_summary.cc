@@ -19,7 +19,8 @@ std::string PhaseSummary::label() const {
 
 namespace {
 
-// The tokens of a record that arrived within the window. All chunks are taken to have equally many tokens.
+// Returns how many tokens of a record arrived within the window, assuming that all chunks have equally many
+// tokens.
 double tokens_within(const RequestRecord& record, double window_s) {
   if (record.chunks_s.empty()) return 0;
   const auto within = std::upper_bound(record.chunks_s.begin(), record.chunks_s.end(), window_s);
@@ -28,7 +29,7 @@ double tokens_within(const RequestRecord& record, double window_s) {
   return share * record.output_tokens;
 }
 
-// Latencies of successful requests.
+// The latencies of successful requests.
 struct Samples {
   std::vector<double> ttft_s, tpot_s, itl_s, latency_s;
 

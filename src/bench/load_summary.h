@@ -11,7 +11,7 @@
 
 namespace kvasir::bench {
 
-// The latencies that a good request must meet; absent: no limit.
+// The limits that the latencies of a good request must meet. Absent: no limit.
 struct Slo {
   std::optional<double> ttft_s;
   std::optional<double> tpot_s;
@@ -30,7 +30,7 @@ enum class TokenSource { usage, chunks, both };
 
 struct PhaseSummary {
   int concurrency = 0;  // of a closed loop
-  double rate = 0;      // in an open loop, as requested; 0: by a trace
+  double rate = 0;      // of an open loop, as requested; 0: a trace's times
   double window_s = 0;
   int num_requests = 0;
   int num_ok = 0;
@@ -40,11 +40,11 @@ struct PhaseSummary {
   Distribution itl_s;      // gaps between chunks of one stream
   Distribution latency_s;  // from the arrival to the last token
   double longest_gap_s = 0;
-  std::int64_t prompt_tokens = 0;  // of successful requests, as are the two below
+  std::int64_t prompt_tokens = 0;  // of successful requests, as the two counts below
   std::int64_t cached_tokens = 0;
   std::int64_t output_tokens = 0;
-  double output_tokens_per_s = 0;  // arrived within the window; includes failed requests
-  double requests_per_s = 0;       // successful within the window
+  double output_tokens_per_s = 0;  // tokens that arrived within the window, also of failed requests
+  double requests_per_s = 0;       // requests that succeeded within the window
   int num_good = 0;
   double goodput_per_s = 0;  // requests within the window that met the SLO
   TokenSource token_source = TokenSource::usage;

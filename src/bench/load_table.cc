@@ -9,7 +9,7 @@ namespace kvasir::bench {
 
 namespace {
 
-// Three significant digits, in milliseconds or seconds.
+// Returns a time with about three significant digits, in milliseconds or seconds.
 std::string time_text(double s) {
   if (s >= 100) return fmt::format("{:.0f} s", s);
   if (s >= 1) return fmt::format("{:.2f} s", s);

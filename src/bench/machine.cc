@@ -21,7 +21,7 @@ constexpr double kReadSeconds = 1.0;
 constexpr double kPeakSeconds = 0.15;
 constexpr int kPeakRounds = 3;
 
-// x86 has the CPU's name in /proc/cpuinfo, arm64 only its part number.
+// On x86, /proc/cpuinfo has the CPU's name; on arm64, only its part number.
 std::string cpu_name() {
   std::ifstream file("/proc/cpuinfo");
   std::string part;
@@ -41,7 +41,7 @@ std::int64_t last_level_cache_bytes() {
   return most;
 }
 
-// Much larger than the cache, but at most a quarter of the free memory.
+// Returns a size much larger than the cache, but at most a quarter of the free memory.
 std::int64_t buffer_bytes(std::int64_t cache_bytes) {
   const std::int64_t free_bytes =
       static_cast<std::int64_t>(::sysconf(_SC_AVPHYS_PAGES)) * ::sysconf(_SC_PAGESIZE);
@@ -51,8 +51,8 @@ std::int64_t buffer_bytes(std::int64_t cache_bytes) {
 
 using Lanes = std::uint64_t __attribute__((vector_size(64)));
 
-// Eight independent streams of loads. Inlined into the functions below, whose targets decide the vector
-// width.
+// Reads memory in eight independent streams of loads. This is inlined into the functions below, whose targets
+// decide the vector width.
 [[gnu::always_inline]] inline std::uint64_t fold(const std::byte* bytes) {
   const auto* lanes = reinterpret_cast<const Lanes*>(bytes);
   Lanes sums[4] = {};
@@ -92,12 +92,12 @@ double seconds_since(base::TimePoint start) {
   return base::seconds(base::RealClock().now() - start);
 }
 
-// Takes the best pass, since other work on the machine can only slow it down.
+// Returns the speed of the best pass, since other work on the machine can only slow a pass down.
 double read_bytes_per_s(ops::ComputePool& pool, std::int64_t cache_bytes) {
   const std::int64_t bytes = buffer_bytes(cache_bytes);
   tensor::Buffer buffer(static_cast<std::size_t>(bytes));
   const auto num_pieces = static_cast<int>(bytes / kPieceBytes);
-  // Written once, since untouched pages are all the same page of zeros.
+  // The buffer is written once, since all untouched pages are the same page of zeros.
   pool.run(num_pieces, [&](int piece, int) {
     std::fill_n(buffer.data() + piece * kPieceBytes, kPieceBytes, static_cast<std::byte>(piece + 1));
   });
@@ -127,7 +127,7 @@ double ops_per_s(ops::ComputePool& pool, const Instruction& instruction) {
     }
     num_loops *= 4;
   }
-  // Pieces are small, so that a core that is shared does fewer of them.
+  // Pieces are small, so that a core that also does other work takes fewer of them.
   constexpr int kPieces = 16;
   double best = 0;
   for (int round = 0; round < kPeakRounds; ++round) {

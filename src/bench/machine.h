@@ -25,20 +25,20 @@ struct Peak {
 struct Machine {
   std::string cpu;
   int num_threads = 0;
-  std::int64_t cache_bytes = 0;  // of the last level; 0: unknown
-  double read_bytes_per_s = 0;   // of memory, all threads together
-  std::vector<Peak> peaks;       // of every instruction that this CPU has
+  std::int64_t cache_bytes = 0;  // of the last cache level; 0: unknown
+  double read_bytes_per_s = 0;   // from memory, by all threads together
+  std::vector<Peak> peaks;       // one for every instruction that this CPU has
 
-  // The fastest of one kind; 0 if there is none.
+  // Returns the speed of the fastest instruction of one kind, or 0 if there is none.
   double best(Arithmetic arithmetic) const;
   const Peak* fastest() const;
 };
 
-// Takes a few seconds. `on_progress` is told what is being measured.
+// Takes a few seconds. `on_progress` gets the name of each measurement as it begins.
 Machine measure_machine(ops::ComputePool& pool, const std::function<void(std::string_view)>& on_progress);
 
-// One instruction, repeated on registers only. Runs `num_loops` loops and returns the number of operations.
-// The CPU must have the instruction (`instructions` lists only those that it has).
+// One instruction, repeated on registers only. `run` runs `num_loops` loops and returns the number of
+// operations. The CPU must have the instruction; instructions() lists only those that it has.
 struct Instruction {
   Arithmetic arithmetic;
   std::string_view name;

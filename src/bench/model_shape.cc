@@ -16,7 +16,7 @@ struct Row {
   bool tied;
 };
 
-// Taken from the models' own configurations. "tiny" is for experiments.
+// The shapes are from the models' own configurations. "tiny" is for experiments.
 constexpr Row kRows[] = {
     {"tiny", "llama", 512, 256, 512, 2, 4, 2, 64, 2048, 10000, true},
     {"smollm2-135m", "llama", 49152, 576, 1536, 30, 9, 3, 64, 8192, 100000, true},

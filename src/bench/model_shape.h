@@ -10,7 +10,7 @@
 
 namespace kvasir::bench {
 
-// The shape of a real model, by its name.
+// The name and the shape of a real model.
 struct ModelShape {
   std::string_view name;
   model::ModelConfig config;

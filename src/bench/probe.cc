@@ -37,7 +37,7 @@ class Prober {
  private:
   struct Answer {
     int status = 0;
-    std::string words;  // the server's message, if it refused
+    std::string words;  // the server's message, if it refused the request
     bool finished = false;
     std::optional<Usage> usage;
   };
@@ -145,7 +145,7 @@ class Prober {
       if (!few.usage || !many.usage) continue;
       const double slope =
           static_cast<double>(many.usage->prompt_tokens - few.usage->prompt_tokens) / (num_words - kFewWords);
-      // One of our words is one token or a few bytes. Any other slope means that tokens are counted in an
+      // A made-up word is one token or a few bytes. Any other slope means that the server counts tokens in an
       // unusual way.
       if (slope < 0.5 || slope > 8) continue;
       probe_.scale.tokens_per_word = slope;

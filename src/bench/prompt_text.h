@@ -6,15 +6,16 @@
 
 namespace kvasir::bench {
 
-// How a server's tokens relate to our words. A probe measures it if the server counts tokens.
+// How many tokens a server counts for words of random_words(). A probe measures this if the server counts
+// tokens.
 struct TokenScale {
   double tokens_per_word = 1;
-  double overhead_tokens = 0;  // of the chat template, once per request
+  double overhead_tokens = 0;  // tokens of the chat template, once per request
 
   int words_for(int tokens) const;
 };
 
-// `count` random words, each of which is one token in nearly every vocabulary.
+// Returns `count` random words. Each is one token in nearly every vocabulary.
 std::string random_words(Random& random, int count);
 
 }  // namespace kvasir::bench

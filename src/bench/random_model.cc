@@ -19,8 +19,7 @@ using tensor::DType;
 
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{4}
-                                    << 20;  // a multiple of no block: pieces are cut to whole ones
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;  // pieces are then cut to whole blocks
 
 enum class Fill { random, ones };
 
@@ -31,7 +30,7 @@ struct TensorPlan {
   Fill fill = Fill::random;
 };
 
-// Q4_K_M uses more bits for the first and last eighth of the layers and for every third layer between.
+// Q4_K_M uses more bits for the first and last eighth of the layers and for every third layer between them.
 bool wants_more_bits(int layer, int num_layers) {
   return layer < num_layers / 8 || layer >= 7 * num_layers / 8 || (layer - num_layers / 8) % 3 == 2;
 }

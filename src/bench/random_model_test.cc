@@ -129,7 +129,8 @@ TEST_F(RandomModel, RunsThroughTheWholeEngine) {
 }
 
 TEST_F(RandomModel, LoadCountsWhatAStepReads) {
-  // tiny: 2 layers, hidden 256, inner 512, 4 heads and 2 of KV of 64, vocabulary 512, tied.
+  // "tiny" has 2 layers, hidden size 256, inner size 512, 4 heads and 2 KV heads of 64, a vocabulary of 512,
+  // and tied embeddings.
   const ModelLoad load = measure_load(write("tiny", "F16").string(), ops::KvType::f16).value();
   const double layer = 256 * 256 + 2 * 128 * 256 + 256 * 256 + 3 * 256 * 512;
   EXPECT_DOUBLE_EQ(load.ops_per_token, 2 * 2 * layer);

@@ -18,14 +18,14 @@ namespace {
 
 constexpr float kDeviation = 0.02f;
 
-// Where a block has its scale and, for types with a minimum, the minimum; both are f16. If all other bits are
-// random, a weight has mean 0 and a deviation of scale / `spread`.
+// Where a block has its scale and, for types with a minimum, the minimum. Both are f16. If all other bits are
+// random, a weight has mean 0 and a deviation of scale * `spread`.
 struct ScalePlaces {
   DType type;
   int scale_at;
   float spread;
   int minimum_at = -1;
-  float minimum_ratio = 0;  // relative to the scale
+  float minimum_ratio = 0;  // the minimum divided by the scale
 };
 
 constexpr std::array kPlaces = {
@@ -58,7 +58,7 @@ bool is_float(DType type) {
 void fill_floats(DType type, Random& random, std::span<std::byte> bytes) {
   const auto size = static_cast<std::size_t>(tensor::info(type).block_bytes);
   for (std::size_t at = 0; at + size <= bytes.size(); at += size) {
-    // Uniform between plus and minus sqrt(3) deviations.
+    // The value is uniform between plus and minus sqrt(3) deviations.
     const float value = static_cast<float>(2 * random.uniform() - 1) * kDeviation * 1.732f;
     if (type == DType::f32) {
       std::memcpy(&bytes[at], &value, 4);

@@ -13,7 +13,7 @@ namespace kvasir::bench {
 // that an engine's results stay finite.
 void fill_random(tensor::DType type, Random& random, std::span<std::byte> bytes);
 
-// An error if this type cannot be filled.
+// Fails if this type cannot be filled.
 base::Status check_random_type(tensor::DType type);
 
 }  // namespace kvasir::bench

@@ -16,7 +16,7 @@ namespace kvasir::bench {
 
 namespace {
 
-// Ranges of token ids, so that parts of prompts are equal only if they should be.
+// The first token ids of separate ranges, so that parts of prompts are equal only if they should be.
 constexpr TokenId kTemplateTokens = 1000;
 constexpr TokenId kPrefixTokens = 1 << 20;
 constexpr TokenId kOwnTokens = 1 << 26;
@@ -30,7 +30,7 @@ sim::SimRequest request_of(const SimOptions& options, int phase, std::uint64_t i
     for (int i = 0; i < shape.prefix_tokens; ++i)
       request.prompt.push_back(kPrefixTokens + static_cast<TokenId>(*question.prefix_group) * 8192 +
                                i % 8192);
-  // The template counts as part of the user's message, as in a real run.
+  // The template's tokens count as part of the user's message, as in a real run.
   const int num_own = std::max(1, question.input_tokens - options.template_tokens);
   for (int i = 0; i < num_own; ++i)
     request.prompt.push_back(kOwnTokens + static_cast<TokenId>((index * 7919 + i) % (1u << 30)));
@@ -63,7 +63,7 @@ void add_tokens(TokenId first, int num, std::vector<TokenId>& tokens) {
   for (int i = 0; i < num; ++i) tokens.push_back(first + i);
 }
 
-// The talk of one user: a system prompt that its group shares, then turns of one's own.
+// Makes the talk of one user: a system prompt that the user's group shares, then the user's own turns.
 sim::FleetTalk talk_of(const SimOptions& options, int phase, std::uint64_t index) {
   const WorkloadOptions& shape = options.session.shape;
   Random random(shape.seed, 0x666c65657400 + (static_cast<std::uint64_t>(phase) << 48) + index);
@@ -132,7 +132,7 @@ PhaseRun seen_by_clients(sim::SimRun run, const LoadPhase& phase) {
   return seen;
 }
 
-// How many first tokens came about when they were forecast.
+// Says how many first tokens came at about the time that was forecast.
 std::string forecasts_note(const sim::SimRun& run, const LoadPhase& phase) {
   const auto is_near = [](const sim::SimRecord& record) {
     const double ttft_s = record.tokens_s.front() - record.arrived_s;

@@ -14,12 +14,13 @@ namespace kvasir::bench {
 // The options of `kvasir bench sim`.
 struct SimOptions {
   SessionOptions session;  // the load; its target is ignored
-  std::string device;      // its name in the report
+  std::string device;      // the device's name in the report
   sim::DeviceCosts costs;
   sched::SchedulerOptions scheduler;  // with the requested SLOs; 0: what the device can reach
-  int template_tokens = 0;            // template tokens at the beginning of every prompt
-  double client_s = 0.002;            // between an answer and the client's next request
-  // Above 0: a fleet behind a router. Only closed loops of talks; `client_s` is how long users think.
+  int template_tokens = 0;            // tokens of the template at the beginning of every prompt
+  double client_s = 0.002;            // time between an answer and the client's next request
+  // Above 0: simulates a fleet behind a router. The load must be closed loops of talks, and `client_s` is how
+  // long users think.
   int num_workers = 0;
   int num_gateways = 1;
   std::string route = "cache";     // a router::Policy

@@ -18,7 +18,7 @@ SimOptions cpu_burst(double target_step_s) {
   return options;
 }
 
-// 32 clients at once, 200 tokens in and 64 out: the case for which step lengths are chosen.
+// 32 clients at once, with 200 tokens in and 64 out, are the case for which step lengths are chosen.
 TEST(SimSession, ChosenStepsServeABurstFasterAndKeepGapsShort) {
   const LoadReport fixed = run_sim(cpu_burst(0.15)).value();
   const LoadReport chosen = run_sim(cpu_burst(0)).value();

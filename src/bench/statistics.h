@@ -6,7 +6,7 @@
 
 namespace kvasir::bench {
 
-// Statistics of a set of measurements. All zero if there are none.
+// Statistics of a set of measurements. All fields are 0 if there are no measurements.
 struct Distribution {
   std::size_t count = 0;
   double mean = 0;
@@ -18,8 +18,8 @@ struct Distribution {
   double max = 0;
 };
 
-// Interpolates linearly between the two closest ranks. `sorted` ascends and is not empty; `percent` is from 0
-// to 100.
+// Interpolates linearly between the two closest ranks. `sorted` must be ascending and not empty; `percent` is
+// from 0 to 100.
 double percentile(std::span<const double> sorted, double percent);
 
 Distribution describe(std::vector<double> values);

@@ -31,7 +31,7 @@ class Axis {
     low_ = std::min(low_, value);
     high_ = std::max(high_, value);
   }
-  // Rounds the range outward to ticks.
+  // Widens the range so that it begins and ends at a tick.
   void settle() {
     if (scale_ == AxisScale::logarithmic) {
       low_ = std::pow(10, std::floor(std::log10(low_) + 1e-9));
@@ -64,7 +64,7 @@ class Axis {
   }
 
  private:
-  // 1, 2 or 5 times a power of ten, for about six ticks in the span.
+  // Returns 1, 2 or 5 times a power of ten, for about six ticks in the span.
   static double tick_step(double span) {
     const double raw = span / 6;
     const double power = std::pow(10, std::floor(std::log10(raw)));

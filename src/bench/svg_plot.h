@@ -28,8 +28,8 @@ struct Plot {
   std::vector<PlotSeries> series;
 };
 
-// An <svg> element. Series number n has the class s<n mod 8>, which the page's style colours. On a
-// logarithmic axis, points at or below 0 are left out. "" if there is nothing to draw.
+// Returns an <svg> element, or "" if there is nothing to draw. Series number n has the class s<n mod 8>,
+// which the page's style colours. On a logarithmic axis, points at or below 0 are left out.
 std::string draw(const Plot& plot);
 
 std::string escape_html(std::string_view text);

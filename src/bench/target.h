@@ -12,9 +12,9 @@ namespace kvasir::bench {
 
 enum class Endpoint { chat, completions };
 
-// Newer fields that a server accepts. The probe finds them out.
+// Which newer fields a server accepts. The probe finds out.
 struct Dialect {
-  bool ignore_eos = true;              // so that every answer has the requested length
+  bool ignore_eos = true;              // makes every answer as long as requested
   bool stream_usage = true;            // stream_options.include_usage
   bool max_completion_tokens = false;  // instead of max_tokens
 };
@@ -31,7 +31,8 @@ struct Target {
 
   std::string base_url() const;
   net::HttpCall get(const std::string& path) const;
-  // A request for a streamed answer. For `completions`, the prompt is the texts of the messages.
+  // Returns a request for a streamed answer. For `completions`, the prompt consists of the texts of the
+  // messages.
   net::HttpCall ask(const std::vector<Message>& messages, int output_tokens) const;
 };
 
@@ -39,7 +40,7 @@ struct TargetOptions {
   std::string url;  // with or without the trailing /v1
   std::string model;
   std::string api_key;
-  std::string ca_file;  // trusted besides the system's certificates
+  std::string ca_file;  // certificates that are trusted besides the system's
   Endpoint endpoint = Endpoint::chat;
   double temperature = 0;
   double timeout_s = 300;

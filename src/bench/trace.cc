@@ -29,7 +29,7 @@ base::Result<double> number(const json::object& line, std::string_view name, dou
   return found;
 }
 
-// The value of the first of these names that is present.
+// Returns the value of the first of these fields that is present.
 base::Result<std::optional<int>> count(const json::object& line,
                                        std::initializer_list<std::string_view> names) {
   for (const std::string_view name : names) {

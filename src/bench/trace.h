@@ -12,8 +12,8 @@ namespace kvasir::bench {
 
 // One line of a JSONL trace. Its time is `timestamp` (milliseconds, as in Mooncake's traces) or `arrival_s`.
 // Its prompt is `messages` or `prompt` as in the API, or made-up text of `input_length` (or `input_tokens`)
-// tokens; with `hash_ids` the text consists of blocks of 512 tokens, one for each hash, so that requests
-// share prefixes as they originally did. The length of the answer is `output_length`, `output_tokens` or
+// tokens. With `hash_ids`, this text consists of blocks of 512 tokens, one for each hash, so that requests
+// share prefixes as the original ones did. The length of the answer is `output_length`, `output_tokens` or
 // `max_tokens`.
 struct TraceEntry {
   std::optional<double> arrival_s;
@@ -23,13 +23,13 @@ struct TraceEntry {
   std::vector<std::int64_t> hash_ids;
 };
 
-// Errors name the line. Blank lines are skipped. Times must not decrease; they are shifted so that the first
+// Errors name the line. Blank lines are skipped. Times must not decrease; all are shifted so that the first
 // is 0.
 base::Result<std::vector<TraceEntry>> parse_trace(std::string_view text);
 base::Result<std::vector<TraceEntry>> read_trace(const std::string& path);
 
-// The same seed gives the same text. Entries without text of their own differ from the first word on, unless
-// their hashes agree.
+// The same seed gives the same text. The made-up texts of two entries differ from the first word on, unless
+// their hashes are equal.
 Conversation conversation_of(const TraceEntry& entry, const TokenScale& scale, std::uint64_t seed,
                              std::uint64_t index);
 

@@ -32,7 +32,7 @@ int varied(Random& random, int tokens, double vary) {
   return std::max(1, static_cast<int>(std::lround(tokens * factor)));
 }
 
-// A random length around a median, at most 16 times as long.
+// Returns a random length around a median, at most 16 times the median.
 int lognormal(Random& random, int median, double spread) {
   const double factor = std::min(std::exp(spread * random.normal()), 16.0);
   return std::max(1, static_cast<int>(std::lround(median * factor)));
@@ -56,7 +56,7 @@ bool is_long(const WorkloadOptions& options, std::uint64_t index) {
 std::string shared_prefix(const WorkloadOptions& options, const TokenScale& scale, int phase,
                           std::uint64_t group) {
   Random random(options.seed, kPrefixStream + stream_of(phase, group));
-  // The template's overhead is counted in the user's message, not here.
+  // The template's overhead is counted in the user's message, not in the system message.
   const TokenScale bare{scale.tokens_per_word, 0};
   return random_words(random, bare.words_for(options.prefix_tokens));
 }

@@ -22,19 +22,19 @@ struct Turn {
   int output_tokens = 0;
 };
 
-// One user. Each turn follows the answer to the previous one.
+// One user's conversation. Each turn follows the answer to the turn before.
 struct Conversation {
-  std::vector<Message> opening;  // comes before the first turn
+  std::vector<Message> opening;  // messages before the first turn
   std::vector<Turn> turns;
 };
 
 enum class WorkloadKind {
-  chat,           // one question each, with nothing in common
-  shared_prefix,  // questions with the same long system message
+  chat,           // single questions with nothing in common
+  shared_prefix,  // single questions with the same long system message
   multi_turn,     // conversations that get longer
-  long_prompt,    // chats, with a long document from time to time
-  mixed,          // one question each, with lognormal lengths, like those of people
-  burst,          // like mixed, but in an open loop many arrive at the same time
+  long_prompt,    // like chat, with a long document from time to time
+  mixed,          // single questions with lognormal lengths, as people's questions have
+  burst,          // like mixed, but in an open loop many questions arrive at once
   prefix,         // like mixed, with shared system messages
   long_one,       // like mixed, with one long prompt
 };
@@ -46,14 +46,14 @@ struct WorkloadOptions {
   WorkloadKind kind = WorkloadKind::chat;
   int input_tokens = 200;
   int output_tokens = 64;
-  double vary = 0;          // lengths vary uniformly by this part around those above
-  double spread = 0.8;      // mixed etc.: deviation of the logarithm of lengths; those above are medians
+  double vary = 0;          // the part by which lengths vary uniformly around those above
+  double spread = 0.8;      // mixed etc.: deviation of the lengths' logarithm; those above are medians
   int burst = 16;           // burst: requests that arrive together
   int prefix_tokens = 512;  // shared_prefix, prefix
   int prefix_groups = 1;    // shared_prefix, prefix: number of different system messages
   int turns = 4;            // multi_turn
   int long_tokens = 2048;   // long_prompt, long_one: length of the long prompts
-  int long_every = 8;       // long_prompt: one in so many; long_one: only the first
+  int long_every = 8;       // long_prompt: every long_every-th is long; long_one: only that one
   std::uint64_t seed = 0;
 };
 
@@ -64,12 +64,12 @@ struct QuestionShape {
   std::optional<std::uint64_t> prefix_group;  // which system message, if there is one
 };
 
-// The question of conversation `index` in phase `phase`, for workloads with one question each.
+// Returns the shape of conversation `index` in phase `phase`, for workloads of single questions.
 QuestionShape question_shape(const WorkloadOptions& options, int phase, std::uint64_t index);
 
-// Conversation number `index` of phase number `phase`. The same arguments give the same text. No two
-// conversations of any phases begin alike, unless the workload shares prefixes, which it does only within a
-// phase: what one phase leaves in a server's cache does not help the next.
+// Makes conversation number `index` of phase number `phase`. The same arguments give the same text. No two
+// conversations of any phases begin alike, unless the workload shares prefixes. Prefixes are shared only
+// within a phase, so that a server's cache from one phase does not help the next.
 Conversation make_conversation(const WorkloadOptions& options, const TokenScale& scale, int phase,
                                std::uint64_t index);
 

@@ -96,7 +96,7 @@ TEST(Workload, MixedLengthsAreLognormalAroundTheirMedians) {
     EXPECT_LE(shape.input_tokens, 16 * 200);
   }
   EXPECT_NEAR(num_short, 1000, 80);
-  EXPECT_NEAR(num_over_twice, 2000 * 0.193, 60);  // ln 2 / 0.8 deviations above the median
+  EXPECT_NEAR(num_over_twice, 2000 * 0.193, 60);  // twice the median is ln 2 / 0.8 deviations above it
 }
 
 TEST(Workload, OneLongPromptAmongChats) {

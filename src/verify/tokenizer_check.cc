@@ -33,8 +33,8 @@ std::string shortened(std::string_view text) {
   return json::serialize(json::string(text)) + (whole ? "" : "...");
 }
 
-// Returns the first index at which the sequences differ, and before it an index a little earlier, to show
-// some context.
+// Returns an index a little before the first difference, where a report begins, and the index of the
+// difference.
 template <class Sequence>
 std::pair<std::size_t, std::size_t> difference(const Sequence& a, const Sequence& b) {
   std::size_t at = 0;
