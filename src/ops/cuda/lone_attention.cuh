@@ -5,16 +5,17 @@
 #include "ops/cuda/lone_words.cuh"
 #include "ops/cuda/rope.cuh"
 
-// Attention of the only row. A thread block takes one KV head and a part of the sequence's KV blocks. A warp
-// takes one of these at a time, straight from memory, since shared memory is full of weights.
+// Attention of the only row of a step. A thread block takes one KV head and a part of the sequence's KV
+// blocks. A warp takes one of these blocks at a time, straight from global memory, since shared memory is
+// full of weights.
 namespace kvasir::ops::cuda {
 
 template <class Step>
 struct LoneAttention {
   static constexpr int kDim = Step::kDim;
   using Kv = typename Step::Kv;
-  static constexpr int kBlockNumbers = kBlockTokens * kDim;  // of a KV head's keys
-  // What a thread block stores for a head: sums, then the largest score and the sum of weights.
+  static constexpr int kBlockNumbers = kBlockTokens * kDim;  // numbers in a KV head's keys
+  // What a thread block stores for a head: the sums, then the largest score and the sum of weights.
   static constexpr int kPartialWords = kDim + 2;
 
   const LoneKernelArgs& args;
@@ -26,13 +27,13 @@ struct LoneAttention {
   const int warp = thread / 32;
   const int lane = thread % 32;
   const int group = args.num_heads / args.num_kv_heads;
-  const int columns = group <= 4 ? 4 : 8;                      // heads that a warp stores sums of
-  const int num_warps = min(kLoneWarps, kLoneSums / columns);  // warps that take blocks
+  const int columns = group <= 4 ? 4 : 8;                      // heads whose sums a warp stores
+  const int num_warps = min(kLoneWarps, kLoneSums / columns);  // warps that take KV blocks
   const int kv_head = block % args.num_kv_heads;
   const int part = block / args.num_kv_heads;
   TokenRange seen;
   int first_block;  // first block of the sequence that is seen
-  int num_blocks;   // of the whole sequence
+  int num_blocks;   // blocks of the whole sequence
   int num_parts;
 
   __device__ LoneAttention(const LoneKernelArgs& a, LoneShared& s, const LoneLayer& l, int position,
@@ -59,12 +60,12 @@ struct LoneAttention {
 
   __device__ bool has_part() const { return part < num_parts; }
 
-  // Computes args.attention from args.qkv, once that is there or about to be. Called by thread blocks that
-  // have a part.
+  // Computes args.attention from args.qkv, once qkv is there or about to be. Only thread blocks that have a
+  // part call this.
   template <class Wait>
   __device__ void run(const Wait& wait) const {
     typename Step::InRegisters first{};
-    const bool is_early = has_block() && own_block() != num_blocks - 1;  // the last block is written to
+    const bool is_early = has_block() && own_block() != num_blocks - 1;  // this step writes to the last block
     if (is_early) first.load_keys(place_of(own_block()));
     wait();
     load_heads();
@@ -170,7 +171,7 @@ struct LoneAttention {
     }
   }
 
-  // Hands on two numbers of a head: the first part publishes the result, other parts send theirs to the
+  // Passes on two numbers of a head: the first part publishes the result, and other parts send theirs to the
   // first.
   __device__ void give(int head, int d) const {
     PairSum pair;
@@ -204,7 +205,7 @@ struct LoneAttention {
   __device__ void add_other_parts(int head, int d, PairSum& pair) const {
     constexpr int kAtOnce = 4;
     for (int p = 1; p < num_parts; p += kAtOnce) {
-      TaggedPair ends[kAtOnce] = {};  // the largest score, the sum of weights
+      TaggedPair ends[kAtOnce] = {};  // for each part: the largest score and the sum of weights
       TaggedPair sums[kAtOnce] = {};
       bool there = false;
       while (!there) {

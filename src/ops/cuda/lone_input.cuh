@@ -3,19 +3,19 @@
 #include "ops/cuda/lone_shared.cuh"
 #include "ops/cuda/lone_words.cuh"
 
-// How the input of a product, which all thread blocks produce, gets into the shared memory of each.
+// Brings the input of a product, which all thread blocks produce together, into the shared memory of each.
 namespace kvasir::ops::cuda {
 
 // One product of a step.
 struct LoneTask {
   LoneProduct product = kLoneQkv;
   int cols = 0;
-  const std::uint32_t* x = nullptr;  // [cols], words with `tag`; null: the embedding
+  const std::uint32_t* x = nullptr;  // [cols]: words with `tag`; null: the input is the embedding
   std::uint32_t tag = 0;
   const float* norm = nullptr;    // [cols], or null
-  const float* scales = nullptr;  // of the weights' rows, or null
-  const Bf16* bias = nullptr;     // likewise
-  std::uint32_t* to = nullptr;    // null: logits
+  const float* scales = nullptr;  // one for each row of the weights, or null
+  const Bf16* bias = nullptr;     // one for each row of the weights, or null
+  std::uint32_t* to = nullptr;    // null: the result is the logits
   std::uint32_t to_tag = 0;
 };
 
@@ -43,8 +43,8 @@ __device__ __forceinline__ void await_x(const LoneTask& task, int thread, int ei
   }
 }
 
-// The sum and the maximum of numbers over the thread block; none may be negative. When it returns, all warps
-// have finished their multiplications.
+// The sum and the maximum of numbers over the thread block; none may be negative. When reduce() returns, all
+// warps have finished their multiplications.
 __device__ inline void reduce(LoneShared& shared, float& sum, float& largest) {
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
@@ -76,13 +76,13 @@ template <class Weights, class Wait>
 __device__ __forceinline__ float load_lone_x(const LoneKernelArgs& args, LoneShared& shared,
                                              const LoneTask& task, const Wait& wait) {
   constexpr int kItems = kLoneMaxCols / 8 / kLoneThreads;
-  constexpr int kNormed = kLoneMaxHidden / 8 / kLoneThreads;  // of these, those that may be normalised
+  constexpr int kNormed = kLoneMaxHidden / 8 / kLoneThreads;  // the first kNormed items may be normalised
   constexpr bool kIsQuantized = Weights::kChunk == 16;
   const bool is_normed = task.norm != nullptr;
   const int thread = static_cast<int>(threadIdx.x);
   const auto item = [thread](int i) { return thread + i * kLoneThreads; };
   const int eights = task.cols / 8;
-  // Starts with zeros, here and elsewhere: a variable that is loaded only on a condition would keep its
+  // The zeros matter, here and elsewhere: a variable that is loaded only on a condition would keep its
   // registers through all products.
   float norm[kNormed][8] = {};
   if (is_normed) {

@@ -24,7 +24,7 @@ class LoneRow {
     if (threadIdx.x == 0) shared.num_done = 0;
   }
 
-  // One loop over all products keeps the code short enough for the instruction cache.
+  // A single loop over all products keeps the code short enough for the instruction cache.
   __device__ void run() {
     const int position = args_.positions[0];
     load_layer(0);
@@ -72,8 +72,8 @@ class LoneRow {
     float bias = 0;
   };
 
-  // The hidden state has one tag before each layer and one between its halves; everything else has one a
-  // layer.
+  // The hidden state has two tags in each layer: one before the layer and one between its halves. Everything
+  // else has one tag in each layer.
   __device__ LoneTask task_of(LoneProduct product, const LoneLayer& layer, int index) const {
     LoneTask task;
     task.product = product;
@@ -104,7 +104,7 @@ class LoneRow {
     return task;
   }
 
-  // Starts to load a layer's description, and does not wait for it.
+  // Starts to load a layer's description, without waiting for it.
   __device__ void load_layer(int index) {
     constexpr int kParts = sizeof(LoneLayer) / 16;
     static_assert(sizeof(LoneLayer) % 16 == 0);
@@ -131,7 +131,7 @@ class LoneRow {
   __device__ __forceinline__ void multiply(const LoneTask& task) {
     const LoneShape& shape = args_.shapes[task.product];
     const std::uint32_t num_wanted = num_wanted_ + parts_of(task.product);
-    if (static_cast<int>(blockIdx.x) >= shape.units) {  // nobody waits for this block
+    if (static_cast<int>(blockIdx.x) >= shape.units) {  // no other block waits for this one
       num_wanted_ = num_wanted;
       return;
     }
@@ -158,7 +158,7 @@ class LoneRow {
     }
   }
 
-  // Called by all lanes; the first two finish one row of the pair each.
+  // Finishes a pair of rows. All lanes must call this; the first two finish one row each.
   __device__ void end(const LoneTask& task, const Ending& own, int unit, int index, float sum, bool has_two) {
     float value = sum * own.scale + own.bias;
     const float partner = __shfl_down_sync(0xffffffffu, value, 1);
@@ -182,7 +182,7 @@ class LoneRow {
     return (shape.gated ? 1 : 2) * LoneSupply::stride();
   }
 
-  // The lane's row among the next 16 pairs; -1: it has none.
+  // The lane's row among the next 16 pairs, or -1 if it has none.
   __device__ int row_of_lane(const LoneShape& shape, int unit) const {
     unit += lane_ / 2 * step_of(shape);
     const int row = lane_ % 2 == 0 ? unit : unit + (shape.gated ? shape.units : LoneSupply::stride());
@@ -198,7 +198,7 @@ class LoneRow {
     return ending;
   }
 
-  // Prefetches the small inputs of a product: queued after all the weights that are on their way, they would
+  // Prefetches the small inputs of a product early. A load that waited behind all the requested weights would
   // take long.
   __device__ void prefetch(LoneProduct product, const LoneLayer& layer) const {
     const int row = row_of_lane(args_.shapes[product], LoneSupply::first_unit());
@@ -219,8 +219,8 @@ class LoneRow {
     return min(static_cast<std::uint32_t>(args_.shapes[product].units), gridDim.x);
   }
 
-  // Waits until everything that is wanted is there, or about to be. All warps have then finished what they
-  // did before.
+  // Waits until everything that is wanted is there, or about to be. By then all warps have finished their
+  // work before the call.
   __device__ void wait() const {
     if (threadIdx.x == 0)
       while (static_cast<std::int32_t>(peek(args_.num_given) - num_wanted_) < 0) {
@@ -228,7 +228,7 @@ class LoneRow {
     __syncthreads();
   }
 
-  // The next two rows of weights times x; only the first counts if there is no second.
+  // Multiplies the next two rows of weights by x. Only the first result counts if there is no second row.
   template <class Weights>
   __device__ __forceinline__ float2 row_sums(const LoneShape& shape, int chunks, bool has_two) {
     constexpr int kRounds = 2;  // rounds at once
@@ -249,7 +249,7 @@ class LoneRow {
       }
 #pragma unroll 1
       for (; left > 0; left -= 32) {
-        // Lanes past the end take zeros, times numbers that are arbitrary but finite.
+        // Lanes past the end use zero weights. The numbers that these multiply are arbitrary but finite.
         const uint4 none = make_uint4(0, 0, 0, 0);
         const bool there = lane_ < left;
         Weights::multiply(sums[0], there ? *a : none, there ? *b : none, there ? x : shared_.x,
@@ -264,7 +264,7 @@ class LoneRow {
     return make_float2(warp_sum(one.x + other.x), warp_sum(one.y + other.y));
   }
 
-  // The last thread block to leave changes the tags for the next step.
+  // The last thread block to leave counts the step, which changes the tags for the next one.
   __device__ void leave() const {
     if (threadIdx.x != 0) return;
     if (atomicAdd(args_.num_left, 1) != gridDim.x - 1) return;
@@ -310,8 +310,8 @@ void launch_lone(StreamHandle stream, const LoneKernelArgs& args) {
   check_launch();
 }
 
-// Takes as few pieces as fit, if possible such that all lanes have the same work. Small pieces are avoided:
-// too little would be on its way.
+// Divides a row into as few pieces as fit, if possible such that all lanes have the same work. Small pieces
+// are avoided, since too few bytes would be under way.
 LoneShape shape_of(int rows, int row_bytes, bool gated) {
   LoneShape shape{.units = gated ? rows / 2 : rows, .gated = gated, .row_bytes = row_bytes};
   for (const int unit : {32 * 16, 16}) {
@@ -347,7 +347,7 @@ void launch_kv(StreamHandle stream, const LoneKernelArgs& args) {
   if (args.head_dim == 128 && quantized) launch_lone<Layers, WarpStep<128, E4m3Fragments>>(stream, args);
 }
 
-// Lays out args.exchange; returns its size in bytes.
+// Divides args.exchange into its parts, and returns its size in bytes.
 std::size_t lay_out(LoneKernelArgs& args) {
   const int q_size = args.num_heads * args.head_dim;
   std::size_t bytes = 0;

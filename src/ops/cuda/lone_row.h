@@ -10,16 +10,18 @@
 
 namespace kvasir::ops::cuda {
 
-// A step of one row through all layers of a dense decoder, as a single kernel. It is bound by reading the
-// weights, and goes on reading during attention and while thread blocks wait for each other.
+// A step of one row through all layers of a dense decoder, as a single kernel. Its speed is limited by
+// reading the weights, so it goes on reading them during attention and while thread blocks wait for each
+// other.
 
-// The products of a layer, and the one with the vocabulary after the last layer.
+// The four products of a layer, and the product with the vocabulary after the last layer.
 enum LoneProduct : std::uint8_t { kLoneQkv, kLoneOut, kLoneUp, kLoneDown, kLoneVocabulary };
 inline constexpr int kLoneLayerProducts = 4;
 
-// A layer as the kernel reads it from the device's memory.
+// A layer's description, which the kernel reads from the device's memory.
 struct alignas(16) LoneLayer {
-  // [out, cols], as bf16, or as e4m3 with scales. Those of `up` are the gates, then their partners.
+  // [out, cols], as bf16, or as e4m3 with scales. In the `up` weights, all gates come first, then their
+  // partners.
   const void* w[kLoneLayerProducts] = {};
   const float* scales[kLoneLayerProducts] = {};  // [out], or null
   const void* qkv_bias = nullptr;                // as bf16, or null
@@ -27,9 +29,9 @@ struct alignas(16) LoneLayer {
   const float* mlp_norm = nullptr;
   const float* q_norm = nullptr;  // [head_dim], or null
   const float* k_norm = nullptr;
-  void* k = nullptr;  // the layer's blocks
+  void* k = nullptr;  // the layer's KV blocks
   void* v = nullptr;
-  int rope = -1;           // which of LoneRowArgs::ropes; -1: nothing is rotated
+  int rope = -1;           // index in LoneRowArgs::ropes; -1: nothing is rotated
   int sliding_window = 0;  // 0: none
 };
 
@@ -40,7 +42,7 @@ struct LoneRope {
 };
 
 struct LoneRowArgs {
-  bool quantized = false;  // layers' weights are e4m3
+  bool quantized = false;  // the weights of the layers are e4m3
   KvNumbers kv = KvNumbers::same;
   int num_layers = 0;
   int hidden = 0;
@@ -52,23 +54,23 @@ struct LoneRowArgs {
   float eps = 1e-5f;
   float residual_scale = 1;
   float attention_scale = 1;
-  float softcap = 0;  // of attention; 0: none
+  float softcap = 0;  // for attention scores; 0: none
   Activation activation = Activation::silu;
   const LoneLayer* layers = nullptr;  // [num_layers], on the device
   const float* output_norm = nullptr;
   const void* output = nullptr;             // [vocab, hidden], as bf16
   const std::int32_t* positions = nullptr;  // [1]
-  const std::int32_t* blocks = nullptr;     // of the sequence
+  const std::int32_t* blocks = nullptr;     // KV blocks of the sequence
   LoneRope ropes[2];
-  const void* embedding = nullptr;  // [hidden], as bf16: of the token
-  std::byte* exchange = nullptr;    // lone_exchange_bytes(), zeros before the first step
+  const void* embedding = nullptr;  // [hidden], as bf16: the token's row
+  std::byte* exchange = nullptr;    // of lone_exchange_bytes(); zeros before the first step
   float* logits = nullptr;          // [vocab]
 };
 
 std::size_t lone_exchange_bytes(const LoneRowArgs& args);
 bool lone_row_takes(const LoneRowArgs& args);
 void run_lone_row(StreamHandle stream, const LoneRowArgs& args);
-// Steps that the kernel has completed with this exchange. Waits for the stream.
+// The number of steps that the kernel has completed with this exchange. Waits for the stream.
 std::uint32_t count_lone_steps(StreamHandle stream, const LoneRowArgs& args);
 
 }  // namespace kvasir::ops::cuda

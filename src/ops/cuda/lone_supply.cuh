@@ -5,22 +5,22 @@
 #include "ops/cuda/lone_row.h"
 #include "ops/cuda/lone_words.cuh"
 
-// How the weights of a step of one row get to the warps.
+// Brings the weights to the warps in a step of one row.
 namespace kvasir::ops::cuda {
 
-inline constexpr int kLoneWarps = 8;  // few, so that registers hold all their numbers
+inline constexpr int kLoneWarps = 8;  // few, so that all their numbers fit into registers
 inline constexpr int kLoneThreads = 32 * kLoneWarps;
 inline constexpr int kLoneSlots = 6;
 inline constexpr int kLoneSlotBytes = 4096;
-inline constexpr int kLoneMinPieceBytes = kLoneSlotBytes / 2;  // if a row has several pieces
+inline constexpr int kLoneMinPieceBytes = kLoneSlotBytes / 2;  // applies if a row has several pieces
 
-// A warp takes whole rows of a product's weights, in pieces, and two rows at a time: with a gate, a row and
-// its partner; otherwise its next two.
+// A warp takes whole rows of a product's weights, in pieces and two rows at a time. With a gate, these are a
+// row and its partner; otherwise, the warp's next two rows.
 struct LoneShape {
-  int units = 0;  // rows, or pairs of them with a gate
+  int units = 0;  // rows, or with a gate pairs of rows
   bool gated = false;
   int row_bytes = 0;
-  int pieces = 0;  // of a row
+  int pieces = 0;  // pieces of a row
   int piece_bytes = 0;
 };
 
@@ -31,14 +31,14 @@ struct LoneKernelArgs : LoneRowArgs {
   std::uint32_t* qkv = nullptr;
   std::uint32_t* attention = nullptr;
   std::uint32_t* between = nullptr;    // [inner]
-  TaggedFloat* partials = nullptr;     // of attention
-  std::uint32_t* num_steps = nullptr;  // so far
-  std::uint32_t* num_given = nullptr;  // parts of all these that were published so far
+  TaggedFloat* partials = nullptr;     // results of attention's parts
+  std::uint32_t* num_steps = nullptr;  // steps completed so far
+  std::uint32_t* num_given = nullptr;  // parts of the arrays above published so far
   std::uint32_t* num_left = nullptr;   // thread blocks that have finished this step
 };
 
-// Brings one warp its pieces in the order in which it needs them, over all layers. A few are always in shared
-// memory or on their way, whatever the warp waits for.
+// Brings one warp its pieces in the order in which it needs them, over all layers. A few pieces are always in
+// shared memory or under way, whatever the warp waits for.
 class LoneSupply {
  public:
   // `ready` has kLoneSlots barriers.
@@ -54,13 +54,13 @@ class LoneSupply {
     for (int i = 0; i < kLoneSlots; ++i) fetch(i);
   }
 
-  // Units are dealt to the warps of all blocks in turn.
+  // Units are assigned to the warps of all thread blocks in turn.
   __device__ static int first_unit() { return static_cast<int>(threadIdx.x / 32 * gridDim.x + blockIdx.x); }
   __device__ static int stride() { return static_cast<int>(kLoneWarps * gridDim.x); }
 
-  // Waits for the oldest piece. All lanes read it before it is released.
+  // Waits for the oldest piece. All lanes must have read it before release().
   __device__ const uint4* await() const { return await(slot_, phase_); }
-  // Waits for the piece after it.
+  // Waits for the piece after the oldest.
   __device__ const uint4* await_second() const {
     return slot_ + 1 < kLoneSlots ? await(slot_ + 1, phase_) : await(0, phase_ ^ 1);
   }
@@ -131,19 +131,19 @@ class LoneSupply {
   Barrier* const ready_;
   const bool is_first_lane_;
   const std::uint64_t policy_ = read_once_policy();
-  int slot_ = 0;  // of the oldest piece
+  int slot_ = 0;  // slot of the oldest piece
   std::uint32_t phase_ = 0;
-  // The piece to be fetched next.
-  const unsigned char* at_ = nullptr;  // null: there are no more
+  // The piece that is fetched next.
+  const unsigned char* at_ = nullptr;  // null: there are no more pieces
   const unsigned char* next_w_ = nullptr;
   int product_ = -1;
   int rows_left_ = 0;
-  int pieces_left_ = 0;  // of the row
+  int pieces_left_ = 0;  // pieces left of the row
   int num_pieces_ = 0;
   int piece_bytes_ = 0;
   bool in_partner_ = false;
-  std::int64_t to_partner_ = 0;  // from a row to the one that is taken with it
-  std::int64_t to_next_ = 0;     // from a row's end to the next pair
+  std::int64_t to_partner_ = 0;  // bytes from a row to the row that is taken with it
+  std::int64_t to_next_ = 0;     // bytes from a row's end to the next pair
 };
 
 }  // namespace kvasir::ops::cuda

@@ -6,8 +6,8 @@
 namespace kvasir::ops::cuda {
 
 // A lane's weights times its part of x, summed by the matrix units. The weights of two rows are the rows of
-// one matrix, and x is the columns of the other; each of four neighbouring lanes has its own row and column,
-// so that only two diagonals of the result count. The units are fast enough to waste the rest, and bf16 need
+// one matrix, and x is the columns of the other. Each of four neighbouring lanes has its own row and column,
+// so only two diagonals of the result are used. The units are fast enough to waste the rest, and bf16 need
 // not be unpacked.
 struct PairOfSums {
   float c[4] = {};
@@ -32,7 +32,7 @@ struct LonePlain {
   }
 };
 
-// Sixteen weights as e4m3, which half precision holds; x is at most 1.
+// Sixteen weights as e4m3, which half precision holds exactly. x is at most 1.
 struct LoneQuantized {
   static constexpr int kChunk = 16;
   __device__ static uint4 pack8(const float* x) {

@@ -5,24 +5,24 @@
 
 #include <cstdint>
 
-// How thread blocks that run at the same time pass numbers to each other: each number is in one word with a
-// tag that tells whether it is there yet. So no thread block waits for a barrier, and no write waits for
-// those before it.
+// Thread blocks that run at the same time pass numbers to each other. Each number is in one word with a tag,
+// which says whether the number is there yet. So no thread block waits at a barrier, and no write waits for
+// earlier writes.
 namespace kvasir::ops::cuda {
 
-// Counts one more part. The part itself may arrive later.
+// Counts one more published part. The part itself may arrive later.
 __device__ inline void count_given(std::uint32_t* num_given) {
   asm volatile("red.relaxed.gpu.global.add.u32 [%0], 1;" ::"l"(num_given) : "memory");
 }
 
-// Publishes a number of bf16 in the upper half of a word, with its tag in the lower half.
+// Publishes a bf16 number in the upper half of a word, with its tag in the lower half.
 __device__ inline void publish(std::uint32_t* to, float value, std::uint32_t tag) {
   const std::uint32_t bits = __bfloat16_as_ushort(__float2bfloat16_rn(value));
   asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(to), "r"(bits << 16 | (tag & 0xffff)) : "memory");
 }
 // A float and its tag.
 struct TaggedFloat {
-  std::uint64_t word = 0;  // one access, so that both come together
+  std::uint64_t word = 0;  // read and written in one access, so that both arrive together
 
   __device__ float value() const { return __uint_as_float(static_cast<std::uint32_t>(word)); }
   __device__ std::uint32_t tag() const { return static_cast<std::uint32_t>(word >> 32); }
@@ -45,7 +45,7 @@ __device__ inline uint4 peek(const uint4* from) {
                : "memory");
   return words;
 }
-// Two of these, at a multiple of 16 bytes.
+// Two tagged floats, at a multiple of 16 bytes.
 struct TaggedPair {
   TaggedFloat first, second;
 
@@ -66,7 +66,7 @@ __device__ inline bool has_tag(std::uint32_t word, std::uint32_t tag) {
 __device__ inline bool has_tag(const uint4& words, std::uint32_t tag) {
   return has_tag(words.x, tag) && has_tag(words.y, tag) && has_tag(words.z, tag) && has_tag(words.w, tag);
 }
-// The numbers of four words, as bf16.
+// The bf16 numbers of four words.
 __device__ inline uint2 values_of(const uint4& words) {
   return make_uint2(__byte_perm(words.x, words.y, 0x7632), __byte_perm(words.z, words.w, 0x7632));
 }

@@ -12,7 +12,7 @@ struct Pick {
   int expert;
 };
 
-// The pick of higher rank; of equals, the lower expert.
+// Returns the pick of higher rank; of equals, the one with the lower expert.
 __device__ Pick better(Pick a, Pick b) {
   if (a.rank != b.rank) return a.rank > b.rank ? a : b;
   return a.expert < b.expert ? a : b;
@@ -26,7 +26,7 @@ __device__ Pick best_of_warp(Pick pick) {
   return pick;
 }
 
-// The lane's experts are `lane` and every 32nd after it.
+// Computes the scores of a row. The lane has expert `lane` and every 32nd expert after it.
 template <int kLaneExperts>
 __device__ void score_row(const RouteRowsArgs& args, const float* logits, int lane,
                           float (&scores)[kLaneExperts]) {
@@ -52,7 +52,7 @@ __device__ void score_row(const RouteRowsArgs& args, const float* logits, int la
   for (float& score : scores) score /= sum;
 }
 
-// One warp for each row.
+// One warp picks the experts of one row.
 template <int kLaneExperts>
 __global__ void route_kernel(RouteRowsArgs args) {
   release_next();
@@ -69,11 +69,11 @@ __global__ void route_kernel(RouteRowsArgs args) {
     ranks[i] = -kInf;
     if (e >= args.num_experts) continue;
     const float rank = scores[i] + (args.selection_bias != nullptr ? args.selection_bias[e] : 0);
-    ranks[i] = rank == rank ? rank : -kInf;  // a NaN is not itself
+    ranks[i] = rank == rank ? rank : -kInf;  // a NaN does not equal itself
   }
-  float own_weight = 0;  // of the lane's pick
+  float own_weight = 0;  // the weight of the lane's pick
   int own_expert = 0;
-  std::uint32_t taken = 0;  // of the lane's experts
+  std::uint32_t taken = 0;  // a bit for each of the lane's experts
   for (int n = 0; n < args.num_used; ++n) {
     Pick pick{-kInf, args.num_experts};
     float score = 0;
@@ -98,7 +98,8 @@ __global__ void route_kernel(RouteRowsArgs args) {
   args.weights[row * args.num_used + lane] = own_weight * factor;
 }
 
-// Runs as one block. The slots of an expert are in any order: a slot's result does not depend on it.
+// Runs as one thread block. The slots of an expert are in any order, since a slot's result does not depend on
+// it.
 __global__ void __launch_bounds__(1024) assign_kernel(AssignSlotsArgs args) {
   __shared__ int next[kMaxRoutedExperts + 1];
   release_next();
@@ -132,18 +133,19 @@ __global__ void __launch_bounds__(1024) assign_kernel(AssignSlotsArgs args) {
 constexpr int kTileChunks = 8;  // chunks of a row, with 64 numbers in all
 constexpr int kStages = 4;
 
-// A tile with more slots also has more rows of the matrix, because each tile reads its slots' numbers again.
+// A tile with more slots also has more rows of the matrix, because each tile reads the numbers of its slots
+// again.
 template <int slots, bool gated>
 struct Kind {
   static constexpr int kSlots = slots;
   static constexpr bool kGated = gated;
   static constexpr int kWarps = slots == 16 ? 4 : 8;
   static constexpr int kThreads = kWarps * 32;
-  static constexpr int kRows = kWarps * 16;                // of a matrix
-  static constexpr int kOuts = gated ? kRows / 2 : kRows;  // of a slot
+  static constexpr int kRows = kWarps * 16;                // rows of a matrix in a tile
+  static constexpr int kOuts = gated ? kRows / 2 : kRows;  // outputs of a slot in a tile
 };
 
-// A chunk's place depends on its row, so that eight rows of one column fall into different banks.
+// A chunk's place depends on its row, so that the chunks of one column in eight rows are in different banks.
 __device__ inline int place(int row, int chunk) {
   return chunk ^ (row & 7);
 }
@@ -154,7 +156,7 @@ struct Stage {
   uint4 x[Own::kSlots][kTileChunks];
 };
 
-// Matrix rows are the rows of a product and slots its columns: few slots fill few columns.
+// Matrix rows are the rows of a product, and slots its columns, so that few slots need few columns.
 template <class Own>
 struct Tile {
   static constexpr int kSlots = Own::kSlots;
@@ -166,11 +168,11 @@ struct Tile {
   int first_slot = 0;
   int last_slot = 0;
 
-  // A thread copies one chunk of every kApart-th row.
+  // A thread copies one chunk of every kApart-th row, always the same chunk.
   static constexpr int kApart = Own::kThreads / kTileChunks;
   static constexpr int kWRows = kTileRows / kApart;
   static constexpr int kXRows = kSlots / kApart;
-  static_assert(kApart % 8 == 0);  // a chunk's place is the same in all of them
+  static_assert(kApart % 8 == 0);  // so the chunk's place is the same in all of a thread's rows
   const int copied_chunk = threadIdx.x % kTileChunks;
   const int copied_row = threadIdx.x / kTileChunks;
   const Bf16* w_rows[kWRows];
@@ -188,7 +190,7 @@ struct Tile {
     return kGated && row >= kTileRows / 2 ? first_row + row - kTileRows / 2 : first_row + row;
   }
 
-  // Begins with up to kSlots slots from `slot` on. Finds out once where a thread's chunks come from.
+  // Begins with up to kSlots slots from `slot` on. Computes once where the thread's chunks come from.
   __device__ void begin(int slot, int end) {
     first_slot = slot;
     last_slot = min(end, slot + kSlots);
@@ -240,7 +242,7 @@ struct Tile {
     }
   }
 
-  // sums[n][2 * half + e]: of row 16 * warp + lane / 4 + 8 * half and slot 8 * n + 2 * (lane % 4) + e.
+  // sums[n][2 * half + e] is for row 16 * warp + lane / 4 + 8 * half and slot 8 * n + 2 * (lane % 4) + e.
   __device__ void store(const float (&sums)[kSlots / 8][4], float* partners) const {
     const int lane = threadIdx.x % 32;
     const int tile_row = threadIdx.x / 32 * 16 + lane / 4;
@@ -327,8 +329,8 @@ void assign_slots(StreamHandle stream, const AssignSlotsArgs& args) {
 void multiply_experts(StreamHandle stream, const ExpertProductArgs& args) {
   if (args.num_slots == 0) return;
   if (wide_experts_take(args)) return multiply_experts_wide(stream, args);
-  // One round should cover an expert's slots if these are about even: each further round reads the matrix
-  // again.
+  // One round should cover an expert's slots if they are spread evenly, since each further round reads the
+  // matrix again.
   const int mean = args.num_slots / args.num_experts;
   if (mean > 24) return launch<64>(stream, args);
   if (mean > 8) return launch<32>(stream, args);

@@ -6,7 +6,8 @@
 #include "ops/types/activation.h"
 #include "ops/types/router_score.h"
 
-// A mixture of experts without the host. A slot is one row at one expert; slots are sorted by expert.
+// A mixture of experts that needs nothing from the host. A slot is one row at one expert; slots are sorted by
+// expert.
 namespace kvasir::ops::cuda {
 
 inline constexpr int kMaxRoutedExperts = 512;
@@ -38,8 +39,8 @@ struct AssignSlotsArgs {
 };
 void assign_slots(StreamHandle stream, const AssignSlotsArgs& args);
 
-// y[s] = w x, or activation(g) * u with w x = [g, u], where w is the matrix of the slot's expert. In bf16. A
-// slot's result does not depend on the other slots, but it depends on their number.
+// For each slot s: y[s] = w x, or activation(g) * u with w x = [g, u], where w is the matrix of the slot's
+// expert. In bf16. A slot's result does not depend on the other slots, but it depends on how many there are.
 struct ExpertProductArgs {
   enum class Form : std::uint8_t { plain, gated } form = Form::plain;
   Activation activation = Activation::silu;
@@ -50,7 +51,7 @@ struct ExpertProductArgs {
   const std::int32_t* first_slots = nullptr;  // [experts + 1]
   const std::int32_t* x_rows = nullptr;       // [slots]: rows of x; null: slot s has row s
   const void* x = nullptr;                    // [.., cols]
-  const void* const* w = nullptr;             // [experts] of [out, cols], or [2 * out, cols] where gated
+  const void* const* w = nullptr;             // [experts]: each is [out, cols], or [2 * out, cols] if gated
   void* y = nullptr;                          // [slots, out]
 };
 void multiply_experts(StreamHandle stream, const ExpertProductArgs& args);

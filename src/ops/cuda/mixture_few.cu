@@ -3,20 +3,21 @@
 #include "ops/cuda/mixture_few.h"
 #include "ops/cuda/weights.cuh"
 
-// One warp for each output. Even one row has thousands of them, so few loads each keep memory busy.
+// One warp computes one output. Even one row has thousands of outputs, so a few loads by each warp keep
+// memory busy.
 namespace kvasir::ops::cuda {
 namespace {
 
 constexpr int kFewThreads = 256;
 constexpr int kFewWarps = kFewThreads / 32;
 constexpr int kMaxFewCols = 16384;  // most columns that fit into shared memory
-constexpr int kLoads = 8;           // loads of a row of weights that a lane has on their way
+constexpr int kLoads = 8;           // loads from a row of weights that a lane has under way
 
 struct Chunks {
   uint4 words[kLoads];
 };
 
-// The lane's chunks from `first` on of a row that has `count`.
+// Loads the lane's chunks, from `first` on, of a row that has `count`.
 __device__ Chunks load_chunks(const uint4* row, int first, int count) {
   Chunks chunks;
 #pragma unroll
@@ -61,7 +62,7 @@ __global__ void __launch_bounds__(kFewThreads) few_ups_kernel(FewExpertsArgs arg
   extern __shared__ uint4 x[];
   __shared__ float scratch[33];
   wait_for_previous();
-  // Not earlier: the next kernel reads what the kernel before this one has picked.
+  // This must come after the wait: the next kernel reads what the kernel before this one has picked.
   release_next();
   const int slot = blockIdx.y;
   const int count = args.hidden / 8;
@@ -91,8 +92,8 @@ __global__ void __launch_bounds__(kFewThreads) few_ups_kernel(FewExpertsArgs arg
         from_float<Bf16>(activated(args.activation, sum) * partner_sum);
 }
 
-// The grid is [blocks of a row's outputs, rows]. A row's slots follow each other, like the columns of one
-// row.
+// The grid is [blocks of a row's outputs, rows]. A row's slots are consecutive, as if they were the columns
+// of one row.
 __global__ void __launch_bounds__(kFewThreads) few_downs_kernel(FewExpertsArgs args) {
   extern __shared__ uint4 x[];
   const int row = blockIdx.y;

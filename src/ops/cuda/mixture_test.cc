@@ -103,7 +103,7 @@ TEST(CudaMixture, PicksAndSlotsAreTheCpus) {
   }
 }
 
-// Experts with no slot, a few, and more than one round takes.
+// Some experts have no slot, some a few, and some more than one round takes.
 TEST(CudaMixture, MultipliesAsDoublesDo) {
   constexpr int kExperts = 5;
   constexpr int kCols = 200;

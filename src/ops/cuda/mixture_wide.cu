@@ -4,9 +4,9 @@
 #include "ops/cuda/tiles.cuh"
 #include "ops/cuda/warpgroup.cuh"
 
-// A thread block stays on its multiprocessor and takes one tile after the other: 128 slots of an expert by
-// 256 rows of its matrix. One warpgroup copies steps of 64 columns, always a few ahead, even into the next
-// tile; two warpgroups multiply, 64 slots each.
+// A thread block stays on its multiprocessor and takes one tile after another: 128 slots of an expert by 256
+// rows of its matrix. One warpgroup copies steps of 64 columns, always a few ahead, even into the next tile.
+// Two warpgroups multiply 64 slots each.
 namespace kvasir::ops::cuda {
 namespace {
 
@@ -17,9 +17,9 @@ constexpr int kSlotTile = kConsumers * 64;
 // Matrix rows that one product takes. If gated, the second half of a tile holds the partners of the first
 // half.
 constexpr int kHalf = 128;
-constexpr int kChunks = 8;  // of a row in a step
+constexpr int kChunks = 8;  // chunks of a row in a step
 constexpr int kStepCols = kChunks * 8;
-constexpr int kSteps = 4;  // steps on their way
+constexpr int kSteps = 4;  // steps in shared memory or under way
 
 struct WideStage {
   uint4 x[kSlotTile][kChunks];
@@ -36,7 +36,7 @@ struct WideTile {
   int expert, first_slot, last_slot, first_out;
 };
 
-// Where in the ring of stages a warpgroup is.
+// The stage of the ring where a warpgroup is.
 struct Turn {
   int stage = 0;
   std::uint32_t phase = 0;
@@ -47,7 +47,7 @@ struct Turn {
   }
 };
 
-// Called by the first warp.
+// Only the first warp calls this.
 __device__ void count_tiles(const ExpertProductArgs& args, int* first_tiles) {
   const auto lane = static_cast<int>(threadIdx.x);
   int before = 0;
@@ -67,7 +67,7 @@ __device__ void count_tiles(const ExpertProductArgs& args, int* first_tiles) {
   }
 }
 
-// Tiles with neighbouring numbers share their slots.
+// Finds the tile with this number. Tiles with neighbouring numbers share their slots.
 __device__ WideTile find_tile(const ExpertProductArgs& args, const int* first_tiles, int number,
                               int out_tiles) {
   const int slot_tile = number / out_tiles;
@@ -91,7 +91,7 @@ struct Producer {
   const int chunk = threadIdx.x % kChunks;
   const int row = threadIdx.x % kGroupThreads / kChunks;
   const uint4* x[kXRows];
-  const uint4* w[2];          // of both halves
+  const uint4* w[2];          // one for each half of the tile
   std::uint32_t x_there = 0;  // one bit for each of the rows that exist
   std::uint32_t w_there = 0;
 
@@ -183,7 +183,7 @@ __device__ void multiply_tile(const WideStage* stages, Shared& shared, int num_s
 }
 #endif
 
-// Like multiply_tile, for a warpgroup without slots.
+// As multiply_tile, for a warpgroup without slots: it only keeps step with the producer.
 __device__ void pass_tile(Shared& shared, int num_steps, Turn& turn) {
   for (int step = 0; step < num_steps; ++step, turn.next()) {
     wait_for_phase(&shared.full[turn.stage], turn.phase);
@@ -191,7 +191,7 @@ __device__ void pass_tile(Shared& shared, int num_steps, Turn& turn) {
   }
 }
 
-// `value_of` turns an index into the sums into the number to store.
+// Stores one half of the outputs. `value_of` turns an index into the sums into the number to store.
 template <class F>
 __device__ void store_half(const ExpertProductArgs& args, const WideTile& tile, int first_out, F value_of) {
   const int lane = threadIdx.x % 32;
@@ -286,7 +286,7 @@ __global__ void __launch_bounds__(kWideThreads, 1) wide_experts_kernel(ExpertPro
 }  // namespace
 
 bool wide_experts_take(const ExpertProductArgs& args) {
-  constexpr int kMinSlots = 48;  // of an expert; measured
+  constexpr int kMinSlots = 48;  // mean slots of an expert; measured
   return architecture() == 90 && args.out % 2 == 0 && args.num_slots / args.num_experts > kMinSlots;
 }
 

@@ -4,7 +4,7 @@
 
 namespace kvasir::ops::cuda {
 
-// multiply_experts for experts with many slots, by warpgroups, if the device has them.
+// As multiply_experts, for experts with many slots, by warpgroups if the device has them.
 bool wide_experts_take(const ExpertProductArgs& args);
 void multiply_experts_wide(StreamHandle stream, const ExpertProductArgs& args);
 

@@ -30,7 +30,7 @@ ProductWays::ProductWays(std::filesystem::path file, std::string title)
     words >> own.parts >> own.sharers >> std::hex;
     for (std::uint64_t& part : way.algorithm) words >> part;
     std::string end;
-    if (!(words >> end) || end != ".") continue;  // a line that was cut off
+    if (!(words >> end) || end != ".") continue;  // this line was cut off
     if (own.parts > 0) way.own = own;
     ways_.insert_or_assign(key, way);
   }
@@ -49,7 +49,7 @@ void ProductWays::keep(const Key& key, const Way& way) {
 
 void ProductWays::save() {
   if (!std::exchange(has_new_, false)) return;
-  ProductWays there(file_, title_);  // what others have written since
+  ProductWays there(file_, title_);  // what other processes have written since
   ways_.merge(there.ways_);
   std::error_code ignored;
   std::filesystem::create_directories(file_.parent_path(), ignored);

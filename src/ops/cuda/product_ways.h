@@ -11,24 +11,25 @@
 
 namespace kvasir::ops::cuda {
 
-// How products of each shape are computed, as measured before on such a GPU, in a file. A file that cannot be
-// read or written costs time alone: products are measured again.
+// A file of the fastest ways to compute products of each shape, as measured before on a GPU of this kind. A
+// file that cannot be read or written costs only time: products are measured again.
 class ProductWays {
  public:
   using Key = std::array<std::int64_t, 4>;  // rows, outputs, columns, and kinds of numbers
   struct Way {
-    std::array<std::uint64_t, 8> algorithm{};  // the library's
-    std::optional<WideShape> own;              // instead of it
+    std::array<std::uint64_t, 8> algorithm{};  // cuBLASLt's algorithm
+    std::optional<WideShape> own;              // if set, used instead of the algorithm
     bool operator==(const Way& other) const;
   };
 
-  // Reads the file if its first line is `title`: what the measurements depend on. An empty path: nothing is
-  // kept.
+  // Reads the file if its first line is `title`, which names what the measurements depend on. With an empty
+  // path, nothing is read or written.
   ProductWays(std::filesystem::path file, std::string title);
 
   const Way* find(const Key& key) const;
   void keep(const Key& key, const Way& way);
-  // Writes the file if something was kept since. Several processes may do so: one of them wins.
+  // Writes the file if something was kept since it was read. Several processes may write at once: one of them
+  // wins.
   void save();
 
  private:

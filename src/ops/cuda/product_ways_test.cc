@@ -30,7 +30,7 @@ TEST(ProductWays, AreThereAfterARestartOnTheSameMachine) {
   ASSERT_NE(again.find({8, 4096, 14336, 257}), nullptr);
   EXPECT_EQ(*again.find({8, 4096, 14336, 257}), own);
   EXPECT_EQ(ProductWays(file, "a GPU, another driver").find({1, 2, 3, 4}), nullptr);
-  // A file that was cut off gives what is whole.
+  // If a file was cut off, its complete lines are still read.
   std::string text;
   {
     std::ifstream in(file);
@@ -40,7 +40,7 @@ TEST(ProductWays, AreThereAfterARestartOnTheSameMachine) {
   const ProductWays cut(file, "a GPU, a driver");
   EXPECT_NE(cut.find({1, 2, 3, 4}), nullptr);
   EXPECT_EQ(cut.find({8, 4096, 14336, 257}), nullptr);
-  // Nowhere to write.
+  // The file cannot be written.
   ProductWays nowhere("/proc/nowhere/ways", "a GPU, a driver");
   nowhere.keep({1, 2, 3, 4}, library);
   nowhere.save();

@@ -7,16 +7,16 @@
 #include "ops/cuda/warpgroup.cuh"
 
 // A thread block takes a tile of outputs by rows, and a part of the columns. Outputs are the rows of the
-// products, since there are always many of them; rows of x are their columns. One thread lets the copy engine
-// bring steps of 128 bytes a row, always a few ahead; two warpgroups multiply. Finally the blocks of a
-// cluster add up their parts, through each other's shared memory.
+// products, since there are always many of them; rows of x are their columns. One thread has the copy engine
+// fetch steps of 128 bytes a row, always a few ahead; two warpgroups multiply. Finally the blocks of a
+// cluster add up their parts through each other's shared memory.
 namespace kvasir::ops::cuda {
 namespace {
 
 constexpr int kGroupThreads = 128;
 constexpr int kConsumers = 2;
 constexpr int kProductThreads = kConsumers * kGroupThreads + 32;
-constexpr int kStepBytes = 128;  // of a row
+constexpr int kStepBytes = 128;  // bytes of a row in a step
 constexpr int kMaxCluster = 8;
 constexpr int kSharedBytes = 220 << 10;
 
@@ -26,7 +26,7 @@ constexpr int kSharedBytes = 220 << 10;
 template <class N, int rows, bool tall>
 struct Tile {
   using Number = N;
-  static constexpr int kRows = rows;  // of one product
+  static constexpr int kRows = rows;  // rows of x in one product
   static constexpr bool kTall = tall;
   static constexpr int kTileRows = kTall ? 2 * kRows : kRows;
   static constexpr int kHalf = kTall ? 64 : 128;
@@ -35,7 +35,7 @@ struct Tile {
   static constexpr int kXBytes = kTileRows * kStepBytes;
   static constexpr int kStageBytes = kOuts * kStepBytes + kXBytes;
   static constexpr int kStages = kSharedBytes / kStageBytes;
-  static constexpr int kPitch = kOuts + 4;  // of a row of sums, without bank conflicts
+  static constexpr int kPitch = kOuts + 4;  // floats from one row of sums to the next, without bank conflicts
   static_assert(kTileRows * kPitch * 4 <= kStages * kStageBytes);
 };
 
@@ -53,10 +53,10 @@ struct Barriers {
 
 // Where a thread block is in the grid.
 struct Place {
-  int part, member;  // in the cluster
-  int first_out;     // of y
+  int part, member;  // the block's place in its cluster
+  int first_out;     // first output in y
   int first_row;
-  int first_step, num_steps;  // of the columns
+  int first_step, num_steps;  // the block's steps along the columns
 
   template <class T>
   __device__ static Place find(const WideProductArgs& args) {
@@ -77,7 +77,7 @@ struct Place {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// Copies a tile to the same place in all blocks of the cluster whose bit is set.
+// Copies a tile to the same place in all blocks of the cluster whose bit is set in `blocks`.
 __device__ void copy_tile_to(unsigned short blocks, void* to, const CUtensorMap& from, int col, int row,
                              Barrier* barrier) {
   asm volatile(
@@ -183,7 +183,7 @@ __device__ void multiply(const WideProductArgs& args, const Place& place, const 
   wait_for_products<0>();
 }
 
-// Stores the sums as [row, output], with T::kPitch numbers a row.
+// Stores the sums as [row, output], with rows T::kPitch numbers apart.
 template <class T>
 __device__ void put_sums(const float (&sums)[2][T::kRows / 2], float* tile) {
   const int group = threadIdx.x / kGroupThreads;
@@ -374,7 +374,7 @@ std::vector<WideShape> wide_shapes(const GemmArgs& args) {
 }
 
 WideShape invariant_shape(const GemmArgs& args) {
-  constexpr int kMost = 4;  // more would cost too much with many rows
+  constexpr int kMost = 4;  // more parts would cost too much with many rows
   const int tiles = static_cast<int>(ceil_div(args.out, 256));
   const std::int64_t steps = args.cols * (args.w_scales != nullptr ? 1 : 2) / kStepBytes;
   WideShape shape;

@@ -43,7 +43,7 @@ class WideProducts : public testing::TestWithParam<Then> {
             .out = w.rows};
   }
 
-  // The fewest products that show every tile, with every way to divide it.
+  // The fewest products that use every tile and every way to divide it.
   void expect_all(int out, int cols, bool quantized) {
     Matrix w(out, cols, 2);
     if (quantized) w.quantize();
@@ -64,7 +64,7 @@ class WideProducts : public testing::TestWithParam<Then> {
 };
 
 TEST_P(WideProducts, TakeBf16) {
-  expect_all(608, 1032, false);  // neither tiles nor steps come out even
+  expect_all(608, 1032, false);  // a multiple of neither a tile nor a step
   expect_all(96, 64, false);
 }
 

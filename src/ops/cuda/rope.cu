@@ -18,7 +18,7 @@ __global__ void rope_table_kernel(RopeTableArgs args) {
   }
 }
 
-// A warp for each head of a row: queries, keys, values. Blocks hold numbers of type Kv.
+// One warp takes one head of a row, of the queries, keys or values. Blocks hold numbers of type Kv.
 template <class T, class Kv>
 __global__ void __launch_bounds__(kThreads) rope_store_kernel(RopeStoreArgs args) {
   release_next();

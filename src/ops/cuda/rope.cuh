@@ -3,7 +3,7 @@
 #include "ops/cuda/launch.cuh"
 #include "ops/cuda/rope.h"
 
-// How a warp rotates a head.
+// Rotates a head by one warp.
 namespace kvasir::ops::cuda {
 
 template <class T>
@@ -11,8 +11,8 @@ struct alignas(2 * sizeof(T)) Two {
   T a, b;
 };
 
-// Two neighbouring pairs of a head, at two places of two numbers each. In neox style a place has the first or
-// the second numbers of both pairs; otherwise it has one pair.
+// Two neighbouring pairs of a head, at two places of two numbers each. In neox style, one place has the first
+// numbers of both pairs, and the other place the second numbers. Otherwise each place has one pair.
 struct Pairs {
   int first, second;
   bool crossed;
@@ -42,7 +42,7 @@ __device__ inline void turn(float& a, float& b, float cosine, float sine) {
   a = turned;
 }
 
-// Normalises a head if there is a `norm`, then rotates it. Called by one warp.
+// Normalises a head if there is a `norm`, then rotates it. All lanes of one warp must call this.
 template <class T, class To>
 __device__ void turn_head(const RopeStoreArgs& args, const float* norm, std::int64_t row, const T* from,
                           To* to) {

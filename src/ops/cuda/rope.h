@@ -20,9 +20,9 @@ struct RopeTableArgs {
 };
 void make_rope_table(StreamHandle stream, const RopeTableArgs& args);
 
-// Normalises the heads of queries and keys if asked for, rotates queries in place, and writes rotated keys
-// and the values to their blocks: keys as [kv_heads, 16 tokens, head_dim], values as [kv_heads, head_dim, 16
-// tokens].
+// Normalises the heads of queries and keys if norms are set, rotates queries in place, and writes rotated
+// keys and the values to their blocks: keys as [kv_heads, 16 tokens, head_dim], values as [kv_heads,
+// head_dim, 16 tokens].
 struct RopeStoreArgs {
   tensor::DType type = tensor::DType::bf16;
   RopeStyle style = RopeStyle::neox;
@@ -30,16 +30,16 @@ struct RopeStoreArgs {
   int num_heads = 0;
   int num_kv_heads = 0;
   int head_dim = 0;              // a multiple of 4
-  int num_pairs = 0;             // rotated, from a head's start, an even number; 0: none
+  int num_pairs = 0;             // pairs to rotate, from a head's start: an even number; 0: none
   const float* table = nullptr;  // [rows, 2, num_pairs]
   void* q = nullptr;             // rows of [num_heads, head_dim], q_stride apart
   const void* k = nullptr;       // rows of [num_kv_heads, head_dim], kv_stride apart
-  const void* v = nullptr;       // likewise, or null: none are stored
+  const void* v = nullptr;       // as k; null: no values are stored
   std::int64_t q_stride = 0;
   std::int64_t kv_stride = 0;
   const float* q_norm = nullptr;        // [head_dim], or null
-  const float* k_norm = nullptr;        // likewise
-  float eps = 1e-5f;                    // of the norms
+  const float* k_norm = nullptr;        // [head_dim], or null
+  float eps = 1e-5f;                    // for the norms
   const std::int32_t* slots = nullptr;  // [rows]
   KvNumbers kv = KvNumbers::same;
   void* k_cache = nullptr;

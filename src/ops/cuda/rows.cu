@@ -129,7 +129,7 @@ __global__ void __launch_bounds__(1024) add_norm_kernel(AddNormArgs args) {
     store_part(static_cast<T*>(args.out) + row, args.dim, x);
 }
 
-// One warp for each vector.
+// One warp takes one vector.
 template <class T>
 __global__ void norm_vectors_kernel(NormVectorsArgs args) {
   release_next();
@@ -277,7 +277,7 @@ __global__ void fill_random_kernel(T* x, std::int64_t count, float bound, std::u
   }
 }
 
-// How many groups of eight numbers of a row each of at most 1024 threads takes.
+// How a row is divided among at most 1024 threads: each thread takes `items` groups of eight numbers.
 struct RowShape {
   unsigned items;
   unsigned threads;

@@ -5,13 +5,13 @@
 namespace kvasir::ops::cuda {
 namespace {
 
-// Scratch of the team's own.
+// Scratch memory that only BlockTeam uses.
 struct TeamScratch {
   double sums[32];
   Largest largest[32];
 };
 
-// A thread block. Sums are made in an order that depends on kThreads alone.
+// A thread block as a team. The order in which a sum is added depends only on kThreads.
 template <int kThreads>
 class BlockTeam {
  public:
@@ -112,7 +112,7 @@ __global__ void __launch_bounds__(kThreads, kBlocks) draw_kernel(const DrawArgs 
 void draw_rows(StreamHandle stream, int rows, const DrawArgs& args) {
   if (rows == 0) return;
   const dim3 blocks(static_cast<unsigned>(rows));
-  // Where there are more rows than multiprocessors, two of them share one.
+  // If there are more rows than multiprocessors, two rows share one.
   if (rows <= num_multiprocessors())
     launch_large<draw_kernel<1024, 1>>({blocks, 1024, sizeof(Shared)}, stream, args);
   else

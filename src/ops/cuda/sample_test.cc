@@ -21,7 +21,7 @@ struct Drawn {
   std::vector<TopToken> top;  // [rows, kMaxTopTokens]
 };
 
-// What rows are drawn from. Histories begin with what `counts` has.
+// What rows are drawn from. Histories begin with the contents of `counts`.
 struct Job {
   int cols = 0;
   std::vector<float> logits;
@@ -127,8 +127,9 @@ std::vector<RowDraw> kinds() {
           {.temperature = 3, .top_k = 60000}};
 }
 
-// The host's test holds the same code to the CPU's sampler. Sums are made in another order here, which may
-// decide at the edge of a token's share. With many rows, blocks have other sizes.
+// Another test compares the same code on the host with the CPU's sampler. The device adds sums in another
+// order, which may change the result at the edge of a token's share. With many rows, thread blocks have
+// another size.
 TEST(CudaSample, DrawsAsTheHostDoes) {
   std::mt19937 random(5);
   std::uniform_real_distribution<double> uniform;
@@ -239,7 +240,7 @@ TEST(CudaSample, DrawsFromTheDistribution) {
         chi2 += std::pow(seen[order[i]] - expected, 2) / expected;
     }
     const double freedom = static_cast<double>(num_kept) - 1;
-    EXPECT_LT(chi2, freedom + 3.1 * std::sqrt(2 * freedom) + 4) << num_kept << " kept";  // 99.9 % are
+    EXPECT_LT(chi2, freedom + 3.1 * std::sqrt(2 * freedom) + 4) << num_kept << " kept";  // true of 99.9 %
   }
 }
 

@@ -8,14 +8,14 @@
 #include "ops/cuda/tiles.cuh"
 
 // Rows of w are the rows of a product, and rows of x its columns. A cluster of thread blocks takes a tile of
-// w's rows, and each block a part of the columns, in steps of 128 bytes of every row; the next few steps are
-// always on their way. Finally each block adds up a share of the sums of all blocks, in their order.
+// w's rows, and each block a part of the columns, in steps of 128 bytes of every row. The next few steps are
+// always under way. Finally each block adds up a share of the sums of all blocks, in the order of the blocks.
 namespace kvasir::ops::cuda {
 namespace {
 
 using Then = GemvArgs::Then;
 
-constexpr int kStepChunks = 8;  // chunks of 16 bytes, of a row of w
+constexpr int kStepChunks = 8;  // chunks of 16 bytes of a row of w in a step
 constexpr int kWideTile = 128;
 
 template <int rows>
@@ -24,15 +24,15 @@ struct Kind {
   static constexpr int kOuts = rows == 16 ? kWideTile / 2 : kWideTile;  // rows of w in a tile
   static constexpr int kWarps = kOuts / 16;
   static constexpr int kThreads = kWarps * 32;
-  static constexpr int kStride = kOuts + 4;  // of a row of sums
+  static constexpr int kStride = kOuts + 4;  // floats from one row of sums to the next
   static constexpr int kStepCols = 256;
   static constexpr int kXChunks = kStepCols / 8;
-  static constexpr int kGroupChunks = 2;  // of a row
+  static constexpr int kGroupChunks = 2;  // chunks of a row's groups in a step
   static constexpr int kStages = rows == 16 ? 4 : 3;
-  static constexpr int kBlocks = rows == 64 ? 1 : rows == 32 ? 2 : 3;  // of a multiprocessor
+  static constexpr int kBlocks = rows == 64 ? 1 : rows == 32 ? 2 : 3;  // thread blocks on a multiprocessor
 };
 
-// Lanes that read at once (four neighbouring chunks of two rows) find their chunks in different banks.
+// Lanes that read at once (four neighbouring chunks of two rows) read from different banks.
 __device__ inline int place(int row, int chunk) {
   return chunk ^ ((row & 1) << 2);
 }
@@ -53,8 +53,8 @@ struct Task {
   __device__ explicit Task(const SkinnyArgs& a)
       : args(a), gated(a.then == Then::gate), tile(static_cast<int>(blockIdx.x / a.num_parts)) {}
 
-  // The output of a tile's row; args.out: there is none. With a gate, the second half of a tile holds the
-  // partners of the first half.
+  // The output for a row of the tile, or args.out if there is none. With a gate, the second half of a tile
+  // holds the partners of the first half.
   __device__ int out_of(int row) const {
     const int own = gated ? tile * (Own::kOuts / 2) + row % (Own::kOuts / 2) : tile * Own::kOuts + row;
     if (own >= (gated ? args.out / 2 : args.out)) return args.out;
@@ -63,14 +63,14 @@ struct Task {
 };
 
 // A thread's part of copying steps: the same chunk of the same rows in each step. The source of each chunk in
-// the first step, and how many of its bytes exist, are found out once.
+// the first step, and how many of its bytes exist, are computed once.
 template <class Own>
 struct Copies {
   static constexpr int kNumW = Own::kOuts * kStepChunks / Own::kThreads;
   static constexpr int kNumX = (Own::kRows * Own::kXChunks + Own::kThreads - 1) / Own::kThreads;
   static constexpr int kRowsW = Own::kThreads / kStepChunks;  // distance between a thread's rows
   static constexpr int kRowsX = Own::kThreads / Own::kXChunks;
-  // A row has the same place in its banks in all of a thread's copies.
+  // So all of a thread's copies have the same place within their rows.
   static_assert(kRowsW % 2 == 0 && kRowsX % 2 == 0);
 
   const unsigned char* w[kNumW];
@@ -141,7 +141,7 @@ __device__ inline uint32_t word_of(const uint4& words, int i) {
   return i == 0 ? words.x : i == 1 ? words.y : i == 2 ? words.z : words.w;
 }
 
-// A thread's sums: of two tiles of 16 rows of w, with each eight rows of x.
+// A thread's sums: for two tiles of 16 rows of w, times eight rows of x each.
 template <class Own>
 struct Sums {
   static constexpr int kBlocks = Own::kOuts / 32;  // blocks of 32 rows of w, one for each warp
@@ -167,14 +167,14 @@ struct Sums {
   }
 };
 
-// The first half of the warps takes the first half of a step's columns, the others the second.
+// The first half of the warps takes the first half of a step's columns, and the other warps the second half.
 template <class Own>
 __device__ void multiply_step(const Stage<Own>& stage, Sums<Own>& sums) {
   const int lane = threadIdx.x % 32;
   const int half = static_cast<int>(threadIdx.x) / (Own::kThreads / 2);
   const int row = threadIdx.x / 32 % Sums<Own>::kBlocks * 32 + lane / 4;
   const int chunk = 4 * half + lane % 4;
-  uint4 w[2][2];  // tiles, upper and lower eight rows
+  uint4 w[2][2];  // [tile][upper or lower eight rows]
 #pragma unroll
   for (int i = 0; i < 4; ++i) w[i / 2][i % 2] = stage.w[row + i * 8][place(row, chunk)];
   const auto x_at = [&](int n, int x_chunk) {
@@ -324,10 +324,10 @@ void launch(StreamHandle stream, const SkinnyArgs& args) {
   launch_large<skinny_kernel<Own>>(shape, stream, args);
 }
 
-// How many blocks share a tile's columns. It does not depend on the number of rows, so that the sums do not
-// depend on it either.
+// How many blocks share a tile's columns. This must not depend on the number of rows, since the sums depend
+// on it.
 int parts_of(const SkinnyArgs& args) {
-  constexpr int kMinCols = 256;  // of a part
+  constexpr int kMinCols = 256;  // fewest columns in a part
   constexpr int kMost = 4;       // measured
   const int wanted = num_multiprocessors() * 2 / static_cast<int>(ceil_div(args.out, kWideTile));
   const int parts = wanted < args.cols / kMinCols ? wanted : args.cols / kMinCols;

@@ -63,7 +63,7 @@ TEST(Int4, KeepsTheNumbersOfAFile) {
     float largest = 0;
     for (const float value : matrix.values) largest = std::max(largest, std::abs(value));
     for (std::size_t i = 0; i < got.size(); ++i)
-      EXPECT_NEAR(got[i], matrix.values[i], largest / 128) << i;  // step and least are bf16
+      EXPECT_NEAR(got[i], matrix.values[i], largest / 128) << i;  // step and least are rounded to bf16
   }
 }
 

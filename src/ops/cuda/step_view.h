@@ -5,29 +5,29 @@
 namespace kvasir::ops::cuda {
 
 inline constexpr int kBlockTokens = 16;
-// Tokens of a sequence that one thread block reads when a single row attends to them. With many sequences the
-// block reads more, so that there are fewer parts to combine. At most 32 KV blocks.
+// Tokens of a sequence that one thread block reads when a single row attends to them. With many sequences,
+// the block reads the larger number, so that there are fewer parts to combine. At most 32 KV blocks.
 inline constexpr int kSplitTokens = 256;
 inline constexpr int kLongSplitTokens = 512;
 // How keys and values are stored.
 enum class KvNumbers : std::uint8_t {
-  same,  // as the queries are
+  same,  // of the queries' type
   e4m3,  // without scales; queries are bf16
 };
-// (row, head) pairs of a KV head that one thread block takes from a longer slice.
+// (row, head) pairs of a KV head that one thread block takes from a slice that is not split.
 inline constexpr int kTileRows = 64;
 
 // The rows of one sequence in a step, as kernels see them.
 struct SliceView {
   std::int32_t first_row = 0;
-  std::int32_t num_rows = 0;  // 0: padding of a recorded graph
+  std::int32_t num_rows = 0;  // 0: this slice only fills up a recorded graph
   std::int32_t num_computed = 0;
-  std::int32_t first_block = 0;  // in StepView::blocks
-  std::int32_t first_item = 0;   // if it is split: its first item in StepView::split_items
+  std::int32_t first_block = 0;  // index in StepView::blocks
+  std::int32_t first_item = 0;   // if the slice is split: its first item in StepView::split_items
 };
 
-// A piece of attention. For a split slice: its `part`-th StepView::split_tokens tokens. For others: the (row,
-// head) pairs from `part` * kTileRows on.
+// A piece of attention. For a split slice, it is the `part`-th StepView::split_tokens tokens. For other
+// slices, it is the (row, head) pairs from `part` * kTileRows on.
 struct alignas(16) AttentionItem {
   SliceView slice;
   std::int32_t part = 0;
@@ -39,7 +39,7 @@ struct StepView {
   const std::int32_t* tokens = nullptr;      // [rows]
   const std::int32_t* positions = nullptr;   // [rows]
   const std::int32_t* row_slices = nullptr;  // [rows]
-  const std::int32_t* slots = nullptr;       // [rows]: block * 16 + place of its KV, or -1
+  const std::int32_t* slots = nullptr;       // [rows]: block * 16 + place for the row's key and value, or -1
   const SliceView* slices = nullptr;
   const std::int32_t* blocks = nullptr;
   const AttentionItem* split_items = nullptr;
@@ -49,7 +49,7 @@ struct StepView {
   int split_tokens = kSplitTokens;
   const AttentionItem* tile_items = nullptr;  // the items of a slice are together and in order
   int num_tile_items = 0;
-  int longest_tile = 0;  // tokens of their longest sequence, with this step's rows
+  int longest_tile = 0;  // tokens in the longest of their sequences, with this step's rows
 };
 
 }  // namespace kvasir::ops::cuda

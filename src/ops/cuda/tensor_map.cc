@@ -10,7 +10,7 @@ namespace {
 
 using Encode = decltype(&cuTensorMapEncodeTiled);
 
-// The driver's library is not linked, so that the program starts without a driver.
+// The driver's library is not linked, so that the program also starts without a driver.
 Encode find_encode() {
   void* found = nullptr;
   cudaDriverEntryPointQueryResult result{};

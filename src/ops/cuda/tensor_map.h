@@ -6,9 +6,9 @@
 
 namespace kvasir::ops::cuda {
 
-// A matrix whose tiles the copy engine brings: `box_rows` rows by 128 bytes, with chunks swizzled as
-// warpgroup.cuh wants them, and zeros outside the matrix. `matrix` and the bytes of a row are multiples of
-// 16.
+// A matrix whose tiles the copy engine fetches. A tile is `box_rows` rows by 128 bytes, with chunks swizzled
+// as warpgroup.cuh needs them, and zeros outside the matrix. `matrix` and the bytes of a row must be
+// multiples of 16.
 struct TiledMatrix {
   const void* matrix = nullptr;
   std::int64_t rows = 0;
@@ -17,7 +17,7 @@ struct TiledMatrix {
   int box_rows = 0;
 };
 
-// False if the driver refuses it, which counts as a failure of the GPU.
+// Returns false if the driver refuses the matrix, which counts as a failure of the GPU.
 bool describe_matrix(const TiledMatrix& matrix, CUtensorMap& map);
 
 }  // namespace kvasir::ops::cuda

@@ -14,10 +14,10 @@ namespace kvasir::ops::cuda {
 
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
-// Numbers of bf16 of a row that one product takes; of e4m3 it takes twice as many.
+// Numbers of a row that one product takes, for bf16; for e4m3 it takes twice as many.
 inline constexpr int kTileDepth = 16;
 
-// Describes a tile's numbers from kTileDepth * k on.
+// The descriptor of a tile's numbers from kTileDepth * k on.
 __device__ inline std::uint64_t describe_tile(const void* tile, int k) {
   constexpr std::uint64_t kChunksInTurn = 1ull << 62;
   constexpr std::uint64_t kEightRows = 1024 / 16;
@@ -25,7 +25,7 @@ __device__ inline std::uint64_t describe_tile(const void* tile, int k) {
   return kChunksInTurn | kEightRows << 32 | 1ull << 16 | start / 16;
 }
 
-// Copies a box of the matrix, whose first number is at `row` and `col`, by the copy engine.
+// Begins to copy a box of the matrix, whose first number is at `row` and `col`, by the copy engine.
 __device__ inline void copy_tile(void* to, const CUtensorMap& from, int col, int row, Barrier* barrier) {
   asm volatile(
       "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%2, "
@@ -34,7 +34,7 @@ __device__ inline void copy_tile(void* to, const CUtensorMap& from, int col, int
       : "memory");
 }
 
-// Makes what threads wrote to tiles, or copied through cp.async, visible to the products after it.
+// Makes what threads wrote to tiles, or copied by cp.async, visible to later products.
 __device__ inline void show_tiles() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
@@ -63,7 +63,7 @@ __device__ inline void wait_for_products() {
 #define KVASIR_NAMES_64 KVASIR_NAMES_32 \
   ",%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47" \
   ",%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
-// `count` sums; a, b and adds are the three operands after them.
+// The `count` sums are the first operands of the instruction; a, b and adds follow them.
 #define KVASIR_MULTIPLY(kind, end, count, a_name, b_name, adds_name) \
   asm volatile( \
       "{\n" \
@@ -80,8 +80,8 @@ __device__ inline void wait_for_products() {
     KVASIR_MULTIPLY("m64n" rows "k32.f32.e4m3.e4m3", "", count, a_name, b_name, adds_name)
 // clang-format on
 
-// c = a b, or c += a b if `adds` is 1, not 0; a has 64 rows and b kRows, of bf16 or e4m3. c[4 * n + 2 * half
-// + e] is that of row 16 * warp + lane / 4 + 8 * half of a and row 8 * n + 2 * (lane % 4) + e of b.
+// c = a b if `adds` is 0, or c += a b if it is 1. a has 64 rows and b has kRows, of bf16 or e4m3. c[4 * n + 2
+// * half + e] is for row 16 * warp + lane / 4 + 8 * half of a and row 8 * n + 2 * (lane % 4) + e of b.
 template <class Number, int kRows>
 __device__ inline void multiply_tiles_of(float (&c)[kRows / 2], std::uint64_t a, std::uint64_t b, int adds) {
   static_assert(kRows == 16 || kRows == 32 || kRows == 64 || kRows == 128);
@@ -99,8 +99,9 @@ __device__ inline void multiply_tiles(float (&c)[64], std::uint64_t a, std::uint
   multiply_tiles_of<Bf16, 128>(c, a, b, adds);
 }
 
-// The same with a in registers, always added. a[0] and a[2] are two neighbouring numbers each of row lane / 4
-// of the warp, from columns 2 * (lane % 4) and eight more; a[1] and a[3] are those of the row eight below.
+// c += a b, with a in registers. a[0] and a[2] each have two neighbouring numbers of row lane / 4 of the
+// warp: from column 2 * (lane % 4) on, and from eight columns later on. a[1] and a[3] have those of the row
+// eight below.
 __device__ inline void multiply_tiles(float (&c)[64], const std::uint32_t (&a)[4], std::uint64_t b) {
   asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {" KVASIR_NAMES_64
                "}, {%64,%65,%66,%67}, %68, 1, 1, 1, 0;\n"
@@ -129,12 +130,12 @@ __device__ inline void leave_registers() {
 
 #endif
 
-// Waits for all threads of a warpgroup; `number` is from 1 to 15, another for each warpgroup.
+// Waits for all threads of a warpgroup. `number` is from 1 to 15 and must differ between warpgroups.
 __device__ inline void sync_warpgroup(int number) {
   asm volatile("bar.sync %0, 128;" ::"r"(number) : "memory");
 }
 
-// Arrives at the barrier when all that this thread has begun to copy is there.
+// Arrives at the barrier when everything that this thread has begun to copy is there.
 __device__ inline void arrive_after_copies(Barrier* barrier) {
   asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(shared_address(barrier))
                : "memory");

@@ -6,7 +6,7 @@
 
 #include "ops/cuda/launch.cuh"
 
-// Weights that are read once, by products of one row.
+// Weights for products of one row, which read them only once.
 namespace kvasir::ops::cuda {
 
 __device__ inline uint4 load_once(const uint4* from) {
@@ -17,7 +17,7 @@ __device__ inline uint4 load_once(const uint4* from) {
   return words;
 }
 
-// sum + a b, of eight numbers of bf16 each.
+// Returns sum + a b, where a and b are eight numbers of bf16 each.
 __device__ inline float dot8(const uint4& a, const uint4& b, float sum) {
   const uint32_t x[4] = {a.x, a.y, a.z, a.w};
   const uint32_t w[4] = {b.x, b.y, b.z, b.w};
@@ -29,7 +29,7 @@ __device__ inline float dot8(const uint4& a, const uint4& b, float sum) {
   return sum;
 }
 
-// Weights as bf16, eight in 16 bytes, and the input that they are multiplied with.
+// Weights as bf16, eight in 16 bytes, and the input that they multiply.
 struct Plain {
   static constexpr int kChunk = 8;
   struct X {
@@ -46,7 +46,7 @@ struct Plain {
 struct Quantized {
   static constexpr int kChunk = 16;
   struct X {
-    // Of each four numbers the second and fourth, then the first and third, as half precision.
+    // From each four numbers, the second and fourth, then the first and third, as half precision.
     uint4 parts[2];
   };
 
