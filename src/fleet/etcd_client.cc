@@ -44,7 +44,7 @@ const json::array& array_of(const json::object& object, std::string_view key) {
   return value != nullptr && value->is_array() ? value->get_array() : kNone;
 }
 
-// All keys that begin with it: up to the first that does not.
+// The end of the range of all keys with this prefix: the first key after them.
 std::string end_of_prefix(std::string prefix) {
   while (!prefix.empty()) {
     if (static_cast<unsigned char>(prefix.back()) < 0xff) {
@@ -69,7 +69,7 @@ Result<EtcdClient::Entry> entry_of(const json::object& kv) {
   return EtcdClient::Entry{std::move(key), std::move(value)};
 }
 
-// A line of a watch's answer.
+// The events in one line of a watch's answer.
 Result<std::vector<EtcdClient::Event>> events_of(std::string_view line) {
   TRY(const json::object object, parse(line));
   const json::object* result = object_of(object, "result");

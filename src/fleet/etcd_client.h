@@ -16,12 +16,12 @@
 namespace kvasir::fleet {
 
 struct EtcdOptions {
-  std::vector<net::Url> endpoints;  // never empty; one after the other is tried
-  std::string user;                 // empty: without
+  std::vector<net::Url> endpoints;  // never empty; they are tried one after the other
+  std::string user;                 // empty: no login
   std::string password;
-  std::string ca_file;                      // trusted besides the system's
+  std::string ca_file;                      // trusted in addition to the system's
   std::string prefix = "/kvasir/workers/";  // of the keys
-  std::chrono::seconds lease{5};            // a worker that is silent for so long is gone
+  std::chrono::seconds lease{5};            // a worker that is silent for this long is gone
 };
 
 // etcd's key-value API, by the JSON gateway of version 3.4 and later. Blocks the calling thread. Thread-safe.
@@ -45,14 +45,14 @@ class EtcdClient {
   const EtcdOptions& options() const { return options_; }
 
   base::Result<std::int64_t> grant_lease(std::stop_token stop);
-  // False: there is no such lease any more.
+  // False: the lease does not exist any more.
   base::Result<bool> keep_alive(std::int64_t lease, std::stop_token stop);
   base::Status revoke(std::int64_t lease, std::stop_token stop);
   base::Status put(std::string_view key, std::string_view value, std::int64_t lease, std::stop_token stop);
   // All keys with the prefix.
   base::Result<Range> range(std::stop_token stop);
-  // Calls `on_events` for what happens to those keys from this revision on, until the connection ends or
-  // nothing has come for `silence`. What happened since may then be read by `range`.
+  // Calls `on_events` with the changes of those keys from this revision on, until the connection ends or
+  // nothing has come for `silence`. Read later changes by `range`.
   base::Status watch(std::int64_t from_revision, std::chrono::milliseconds silence,
                      const std::function<void(const std::vector<Event>&)>& on_events, std::stop_token stop);
 

@@ -25,7 +25,7 @@ extern char** environ;
 
 namespace kvasir::fleet {
 
-// A program that a test has started. It dies with the object.
+// A program that a test starts. The destructor kills it.
 class TestProcess {
  public:
   explicit TestProcess(const std::vector<std::string>& argv) {

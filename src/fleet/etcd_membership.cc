@@ -12,9 +12,9 @@ namespace kvasir::fleet {
 
 namespace {
 
-// A watch that is silent for so long may be dead: everything is read again.
+// A watch that is silent for this long may be dead, so everything is read again.
 constexpr std::chrono::seconds kSilence{20};
-constexpr std::chrono::seconds kShortSilence{2};  // while somebody is missing
+constexpr std::chrono::seconds kShortSilence{2};  // while a known member is missing
 constexpr std::chrono::milliseconds kPause{500};
 
 void pause(const std::stop_token& stop, std::chrono::milliseconds duration) {
@@ -82,7 +82,7 @@ void EtcdMembership::take(const EtcdClient::Event& event) {
   if (event.value)
     add(event.key, *event.value);
   else
-    known_.erase(event.key);  // it has left, or its lease was missed
+    known_.erase(event.key);  // the worker left, or its lease ran out
 }
 
 void EtcdMembership::add(const std::string& key, const std::string& value) {

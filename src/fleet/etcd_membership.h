@@ -15,8 +15,8 @@
 namespace kvasir::fleet {
 
 // The members that have registered in etcd (see EtcdRegistration). While etcd is out of reach, the last known
-// ones stay. When it is back and does not have them, as it may have lost its data, they have kGrace to
-// register again.
+// members stay. If etcd comes back without them, as it may have lost its data, they have kGrace to register
+// again.
 class EtcdMembership final : public Membership {
  public:
   static constexpr std::chrono::seconds kGrace{10};
@@ -31,7 +31,7 @@ class EtcdMembership final : public Membership {
   };
 
   void run(const std::stop_token& stop);
-  // Takes the present members, whatever happened before.
+  // Reads all present members. Returns etcd's revision.
   base::Result<std::int64_t> read_all(const std::stop_token& stop);
   void take(const EtcdClient::Event& event);
   void add(const std::string& key, const std::string& value);
@@ -40,9 +40,9 @@ class EtcdMembership final : public Membership {
 
   EtcdClient client_;
   const OnMembers on_members_;
-  std::map<std::string, Known> known_;            // by key; the thread's
-  std::optional<std::vector<WorkerPlace>> told_;  // the thread's
-  std::jthread thread_;                           // last: it ends before what it uses
+  std::map<std::string, Known> known_;            // by key; touched by the thread
+  std::optional<std::vector<WorkerPlace>> told_;  // touched by the thread; the last list reported
+  std::jthread thread_;                           // declared last: it ends before what it uses
 };
 
 }  // namespace kvasir::fleet

@@ -6,7 +6,8 @@
 
 namespace kvasir::fleet {
 
-// From the settings that begin with `etcd`, of which `etcd` is not empty. Reads the file of the password.
+// Makes the options from the settings that begin with `etcd`. `etcd` itself must not be empty. Reads the
+// password file.
 base::Result<EtcdOptions> etcd_options(const config::Settings& settings);
 
 }  // namespace kvasir::fleet

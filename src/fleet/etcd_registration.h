@@ -9,9 +9,9 @@
 
 namespace kvasir::fleet {
 
-// Keeps a worker registered in etcd, under a lease that ends when the worker is silent. While etcd is out of
-// reach it goes on trying; when etcd has lost the lease, or all its data, it registers again. The destructor
-// takes the worker out, and takes two seconds at most.
+// Keeps a worker registered in etcd, under a lease that runs out when the worker is silent. While etcd is out
+// of reach it keeps trying; when etcd has lost the lease, or all its data, it registers again. The destructor
+// removes the worker from etcd within two seconds.
 class EtcdRegistration {
  public:
   EtcdRegistration(EtcdOptions options, WorkerPlace place);
@@ -29,7 +29,7 @@ class EtcdRegistration {
   EtcdClient client_;
   const WorkerPlace place_;
   std::atomic<std::int64_t> lease_{0};  // 0: none
-  std::jthread thread_;                 // last: it ends before what it uses
+  std::jthread thread_;                 // declared last: it ends before what it uses
 };
 
 }  // namespace kvasir::fleet

@@ -15,7 +15,7 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 
-// What a membership has told so far.
+// Records the lists that a membership reports.
 class Told {
  public:
   Membership::OnMembers listener() {
@@ -51,7 +51,7 @@ class Told {
   std::size_t num_fewest_ = 1000;    // guarded by mutex_
 };
 
-// Keeps a worker registered until it is killed: the test runs this program once more, with this test alone.
+// Keeps a worker registered until it is killed. Another test starts this program again with only this test.
 TEST(EtcdRegistrar, DISABLED_Runs) {
   const char* url = std::getenv("KVASIR_TEST_ETCD");
   ASSERT_NE(url, nullptr);
@@ -93,13 +93,13 @@ TEST_F(EtcdFleet, AWorkerThatIsKilledIsGoneWithinItsLease) {
   const EtcdMembership membership(options(), told.listener());
   auto stays = worker("1");
   ASSERT_TRUE(told.becomes("1 child "));
-  // Longer than a lease: it is kept alive.
+  // The wait is longer than a lease, so the lease must have been renewed.
   EXPECT_FALSE(told.becomes("1 ", milliseconds(6500)));
   const auto killed = std::chrono::steady_clock::now();
   child.kill();
   ASSERT_TRUE(told.becomes("1 "));
   EXPECT_LT(std::chrono::steady_clock::now() - killed,
-            seconds(8));  // etcd looks for ended leases each half second
+            seconds(8));  // etcd checks leases every half second
 }
 
 TEST_F(EtcdFleet, MembersStayWhileEtcdIsGone) {
@@ -129,7 +129,7 @@ TEST_F(EtcdFleet, WorkersRegisterAgainWhenEtcdHasLostItsData) {
   ASSERT_TRUE(told.becomes("1 2 child "));
   told.num_fewest();
   stop_etcd();
-  child.kill();  // while nobody can see it
+  child.kill();  // no membership can see that
   lose_data();
   start_etcd();
   EtcdClient client(options());

@@ -8,8 +8,8 @@
 
 namespace kvasir::fleet {
 
-// A member as etcd keeps it: a JSON object with `id` and `address`. Other fields are for people, and of later
-// versions.
+// A member's value in etcd: a JSON object with `id` and `address`. Readers ignore other fields, which are for
+// people or later versions.
 std::string write_member(const WorkerPlace& place);
 base::Result<WorkerPlace> read_member(std::string_view text);
 

@@ -15,7 +15,7 @@ namespace kvasir::fleet {
 
 namespace {
 
-// Differs whenever the file was written or replaced.
+// A text that changes whenever the file is written or replaced.
 std::string mark_of(const std::string& path) {
   struct stat info{};
   if (::stat(path.c_str(), &info) != 0) return fmt::format("error {}", errno);

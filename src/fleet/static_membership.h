@@ -12,11 +12,11 @@
 
 namespace kvasir::fleet {
 
-// The members of a TOML file (see read_worker_list), which is read again when it has changed. A file that
-// cannot be read is logged, and the members stay as they were.
+// The members in a TOML file (see read_worker_list), which is read again when it has changed. A file that
+// cannot be read is logged, and the members stay as they are.
 class StaticMembership final : public Membership {
  public:
-  // An error if the file cannot be read now. Tells the members before it returns, on the calling thread.
+  // Fails if the file cannot be read. Calls `on_members` before it returns, on the calling thread.
   static base::Result<std::unique_ptr<StaticMembership>> start(
       std::string path, OnMembers on_members,
       std::chrono::milliseconds interval = std::chrono::milliseconds(500));
@@ -29,9 +29,9 @@ class StaticMembership final : public Membership {
   const std::string path_;
   const OnMembers on_members_;
   const std::chrono::milliseconds interval_;
-  std::string seen_;                  // what the file was when it was last read; the thread's
+  std::string seen_;                  // the file's mark at the last reading; touched by the thread
   std::vector<WorkerPlace> members_;  // the thread's
-  std::jthread thread_;               // last: it ends before what it uses
+  std::jthread thread_;               // declared last: it ends before what it uses
 };
 
 }  // namespace kvasir::fleet

@@ -43,7 +43,7 @@ TEST(StaticMembership, FollowsItsFile) {
       std::chrono::milliseconds(2));
   ASSERT_TRUE(membership.ok());
   EXPECT_EQ(last(), (std::vector<WorkerPlace>{{"a", "h:1"}, {"b", "h:2"}}));
-  write("[[worker]]\nid = \"b\"\n");  // half a worker: nothing changes
+  write("[[worker]]\nid = \"b\"\n");  // a worker without an address: nothing changes
   write("[[worker]]\nid = \"b\"\naddress = \"h:3\"\n");
   EXPECT_TRUE(eventually([&] { return last() == std::vector<WorkerPlace>{{"b", "h:3"}}; }));
   std::filesystem::remove(path);

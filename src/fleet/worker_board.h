@@ -11,14 +11,15 @@ namespace kvasir::fleet {
 struct WorkerStanding {
   std::string id;
   std::string address;
-  std::string model;  // that it has, or had when it was last there; empty: it never was
-  std::string build;  // likewise
+  std::string model;  // that it has or had last; empty: it never connected
+  std::string build;  // of the present or the last connection; empty: it never connected
   std::string
       state;  // ready, draining, connecting, refused, or leaving: not listed any more, but with streams
   std::string reason = {};  // why it is not ready
 };
 
-// The fleet's workers, from the gateway that connects to them to those who look. Thread-safe.
+// The standing of the fleet's workers. The gateway's connections write it; status pages and commands read it.
+// Thread-safe.
 class WorkerBoard {
  public:
   void set(std::vector<WorkerStanding> workers) {

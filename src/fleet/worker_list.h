@@ -7,15 +7,15 @@
 
 namespace kvasir::fleet {
 
-// Where a worker is.
+// A worker's id and address.
 struct WorkerPlace {
   std::string id;
   std::string address;  // HOST:PORT
   bool operator==(const WorkerPlace&) const = default;
 };
 
-// Reads a TOML file of [[worker]] tables with `address` and, if it is not to be the address, `id`. Errors
-// name the file and the line.
+// Reads a TOML file of [[worker]] tables with `address` and, optionally, `id`, which defaults to the address.
+// Errors name the file and the line.
 base::Result<std::vector<WorkerPlace>> read_worker_list(const std::string& path);
 
 }  // namespace kvasir::fleet

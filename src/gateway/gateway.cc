@@ -26,13 +26,13 @@ using base::Status;
 
 namespace {
 
-// With the device that `auto` means on this machine.
+// The settings with the device that `auto` means on this machine.
 config::Settings with_device(config::Settings settings) {
   settings.device = model::computes_on_cuda(settings.device) ? "cuda" : "cpu";
   return settings;
 }
 
-// Time for open answers to be told why they end, and to be sent, after everything has been cut off.
+// After everything was cut off, open answers have this time to send the reason of their end.
 constexpr std::chrono::seconds kLastWords{2};
 
 base::Duration from_seconds(double seconds) {
@@ -47,7 +47,7 @@ int num_compute_threads(const config::Settings& settings) {
 tenancy::AdmissionLimits admission_limits(const config::Settings& settings) {
   const int per_model = settings.max_queue + settings.max_batch_sequences;
   int top_priority = 0;
-  int beside = settings.upstreams.empty() ? 0 : settings.max_queue;  // those who wait for upstreams
+  int beside = settings.upstreams.empty() ? 0 : settings.max_queue;  // requests that wait for upstreams
   for (const config::UpstreamConfig& upstream : settings.upstreams) beside += upstream.max_in_flight;
   for (const config::TierConfig& tier : settings.tiers) top_priority = std::max(top_priority, tier.priority);
   return {.max_sequences = per_model,
@@ -91,8 +91,8 @@ router::Residence::Options residence_options(const config::Settings& settings,
           .on_state = std::move(on_state)};
 }
 
-// Whoever reaches a server without keys may use it and read what is stored, so that only this machine does,
-// unless the settings want it otherwise.
+// Anyone who reaches a server without keys may use it and read what is stored. So such a server listens on
+// loopback only, unless the settings allow more.
 std::string host_of(const config::Settings& settings, const tenancy::Directory& directory) {
   if (directory.needs_key() || settings.allow_anonymous || api::is_loopback(settings.host))
     return settings.host;
@@ -126,7 +126,7 @@ net::ServerOptions server_options(const config::Settings& settings, const std::s
   return options;
 }
 
-// Lives as long as the process: counters outlive their gateway where a permit does.
+// Lives as long as the process, since counters outlive their gateway while a permit is held.
 const base::WallClock& wall_clock() {
   static const base::RealWallClock clock;
   return clock;
@@ -229,7 +229,7 @@ Status Gateway::start_models(router::OnModelState on_state) {
   return base::ok();
 }
 
-// Clients and open batches ask for models by name, so the names are known before anybody can ask.
+// Clients and open batches ask for models by name, so the names are added before the first request.
 Status Gateway::serve(router::OnModelState on_state) {
   if (residence_) {
     std::vector<hub::Model> models;
@@ -300,7 +300,7 @@ Result<Gateway::Asked> Gateway::check_models(const config::Settings& settings, c
                          model.name);
     asked.started_with.push_back(model.name);
   }
-  for (const hub::Model& model : library.list()) names.insert(model.name);  // they may be loaded later
+  for (const hub::Model& model : library.list()) names.insert(model.name);  // may be loaded later
   for (const auto& [flag, name] :
        {std::pair("--auto-small", settings.auto_small), std::pair("--auto-large", settings.auto_large)})
     if (!name.empty() && !names.contains(name))
@@ -331,8 +331,8 @@ bool Gateway::drain(api::Api::Drain why) {
 
 // The order matters. Batches release the engines. Engines stop and tell their readers why. Tools and text
 // work stop next, since they return to the server's threads. When the handlers have stored their results, the
-// store's queue stops. Then the server stops with any handlers that are left, and last goes everything that
-// those referred to.
+// store's queue stops. Then the server stops with any handlers that are left. What the handlers refer to is
+// destroyed last.
 Gateway::~Gateway() {
   api_.drain();
   api_.stop_batches();
@@ -350,7 +350,7 @@ Gateway::~Gateway() {
     server_->stop();
   }
   upstreams_->close_connections();  // they live on the server's threads, which have ended
-  directory_->stop();               // it tells handlers on the server's threads that their keys are over
+  directory_->stop();               // it posts revoked keys to handlers on the server's threads
   server_observations_.clear();
   server_.reset();
   residence_.reset();  // with the models

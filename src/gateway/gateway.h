@@ -33,12 +33,13 @@
 
 namespace kvasir::gateway {
 
-// The HTTP API and its models: in this process, or, if the settings name a list of workers, in others. It
-// answers as soon as it exists; models become ready one by one. Created, drained and destroyed by one thread.
+// The HTTP API and its models, which are in this process or, if the settings name workers, in other
+// processes. It answers requests as soon as it exists; models become ready one by one. Created, drained and
+// destroyed by one thread.
 class Gateway {
  public:
-  // An error where the address or the certificate cannot be had or a model's name means nothing; a model that
-  // cannot be loaded is none. `progress` outlives the gateway, `on_state` may be empty.
+  // Fails if the address or the certificate cannot be used or a model's name is unknown. A model that cannot
+  // be loaded is not an error. `progress` outlives the gateway, `on_state` may be empty.
   static base::Result<std::unique_ptr<Gateway>> start(const config::Settings& settings,
                                                       hub::ProgressSink& progress,
                                                       router::OnModelState on_state);
@@ -48,12 +49,13 @@ class Gateway {
   Gateway& operator=(const Gateway&) = delete;
 
   std::uint16_t port() const { return port_; }
-  // The address that it listens on: loopback's instead of the setting's, where anybody could ask otherwise.
+  // The address that it listens on: loopback instead of the setting's, if other machines could otherwise use
+  // a server without keys.
   const std::string& host() const { return host_; }
   bool needs_key() const { return directory_->needs_key(); }
   std::vector<router::ModelStatus> models() const { return router_.models(); }
 
-  // Says at /health/ready that it is about to drain, and goes on as before.
+  // Makes /health/ready say that a drain is near, and changes nothing else.
   void announce_drain() { api_.announce_drain(); }
   // Refuses new requests, waits for running ones for as long as the settings allow, then cuts them off.
   // False: some were cut off.
@@ -62,7 +64,7 @@ class Gateway {
   void count_restarts(int num_restarts);
 
  private:
-  // What is asked of models, by their names.
+  // What the settings ask of models, by model name.
   struct Asked {
     std::vector<std::string> started_with;
     std::map<std::string, double> gpu_shares;
@@ -83,7 +85,7 @@ class Gateway {
   };
   Gateway(const config::Settings& settings, Opened opened, hub::ProgressSink& progress,
           const router::OnModelState& on_state);
-  // Null where the models are elsewhere.
+  // Null if the models are in other processes.
   std::unique_ptr<host::LocalLoader> make_loader(Asked asked, hub::ProgressSink& progress);
   std::unique_ptr<router::Residence> make_residence(const router::OnModelState& on_state);
   // Checks the names of models in the settings.
@@ -92,7 +94,7 @@ class Gateway {
   base::Status listen();
   base::Status start_models(router::OnModelState on_state);
   void observe_memory();
-  // Models of this process, or workers elsewhere: each has a queue of its own.
+  // The number of models in this process, or of workers elsewhere. Each has a queue of its own.
   int num_engines() const;
 
   const config::Settings settings_;
@@ -106,20 +108,20 @@ class Gateway {
   router::Router router_{{.policy = settings_.route_policy,
                           .prefill = router::prefill_rule_named(settings_.route_prefill),
                           .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20,
-                          .seed = api::draw_seed()}};  // gateways that draw the same form herds
+                          .seed = api::draw_seed()}};  // gateways with one seed would pick alike
   fleet::WorkerBoard board_;                           // empty without workers elsewhere
   const std::unique_ptr<upstream::Upstreams> upstreams_;
   std::unique_ptr<host::LocalLoader> loader_;     // null with workers elsewhere
-  std::unique_ptr<router::Residence> residence_;  // likewise
+  std::unique_ptr<router::Residence> residence_;  // null with workers elsewhere
   std::shared_ptr<audit::Auditor> auditor_;       // null without workers elsewhere
-  std::unique_ptr<RemoteModels> remote_models_;   // likewise
+  std::unique_ptr<RemoteModels> remote_models_;   // null without workers elsewhere
   tenancy::Admission admission_;
   std::unique_ptr<store::Store> store_;
   std::unique_ptr<tenancy::Directory> directory_;
   std::unique_ptr<meter::Meter> meter_;
   std::unique_ptr<tool::Toolbox> tools_;
   api::Api api_;
-  std::unique_ptr<TraceExporter> trace_exporter_;  // null: traces go nowhere
+  std::unique_ptr<TraceExporter> trace_exporter_;  // null: traces are not exported
   std::unique_ptr<net::HttpServer> server_;
   std::vector<obs::Observation> server_observations_;
   std::uint16_t port_ = 0;

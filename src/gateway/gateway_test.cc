@@ -32,7 +32,7 @@ class SilentProgress final : public hub::ProgressSink {
   void note(std::string_view, std::string_view) override {}
 };
 
-// A byte-level tokenizer without merges: 256 tokens and ChatML's two.
+// A byte-level tokenizer without merges, with 256 tokens and the two of ChatML.
 std::string tokenizer_json() {
   json::object vocab;
   for (int byte = 0; byte < 256; ++byte) {
@@ -165,7 +165,7 @@ TEST_F(GatewayTest, EveryBlockComesBackAfterAborts) {
   EXPECT_GT(report().num_blocks, 0);
 }
 
-// The lines are taken up before the models are ready, and wait for them.
+// The lines are started before the models are ready, and wait for them.
 TEST_F(GatewayTest, ABatchThatALastProcessLeftIsFinished) {
   const store::Batch left{.id = "batch_left", .tenant = "anonymous", .endpoint = "/v1/chat/completions"};
   const store::Key key{left.tenant, left.id};

@@ -20,7 +20,7 @@ using remote::RemoteWorker;
 
 namespace {
 
-// How often it looks whether forgotten workers still have streams.
+// How often forgotten workers are checked for streams that still run.
 constexpr std::chrono::seconds kLookAgain{1};
 
 }  // namespace
@@ -52,7 +52,7 @@ base::Status RemoteModels::follow_members() {
     return base::ok();
   }
   TRY(membership_, fleet::StaticMembership::start(settings.workers, on_members));
-  // Only now, at the start, may an address that is wrong end the gateway.
+  // A wrong address ends the gateway only here, at the start.
   const std::lock_guard lock(mutex_);
   for (const fleet::WorkerPlace& place : *listed_) TRY_OK(remote::check_address(place.address, peer_));
   return base::ok();
@@ -79,7 +79,7 @@ void RemoteModels::update_members(const std::vector<fleet::WorkerPlace>& places)
   }
 }
 
-// Streams go on while their worker answers, whoever lists it.
+// Streams go on while their worker answers, even if it is not listed any more.
 void RemoteModels::end_unused() {
   std::erase_if(leaving_, [](const auto& worker) {
     if (worker.use_count() > 1) return false;
@@ -167,7 +167,7 @@ void RemoteModels::heed(const News& news) {
   }
   leave(member);
   if (now.link == RemoteWorker::Link::connecting) warn_of(member, now.reason);
-  // Another model has come to this address: what the connection was made for is over.
+  // Another model is now at this address, so the old connection is of no use.
   if (now.link == RemoteWorker::Link::refused && now.card) {
     obs::Log::warn("worker_changed", {{"worker", news.id}, {"reason", now.reason}});
     member.worker->stop();
@@ -176,7 +176,7 @@ void RemoteModels::heed(const News& news) {
   }
 }
 
-// It is tried again every second, which is logged once for each reason.
+// The connection is tried again every second. Each new reason is logged once.
 void RemoteModels::warn_of(Member& member, const std::string& reason) {
   if (std::exchange(member.fault, reason) == reason) return;
   obs::Log::warn("worker_unreachable",

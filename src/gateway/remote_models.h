@@ -22,9 +22,9 @@
 
 namespace kvasir::gateway {
 
-// The models of a fleet: connects to its workers, gets each model's text from the first one that has it, and
-// tells the router and the board who is there. A thread of its own reads texts; another waits for workers
-// that are gone. Thread-safe. The settings, the router and the board outlive it.
+// The models of a fleet: connects to its workers, gets each model's text from the first worker that has it,
+// and keeps the router and the board up to date. One thread handles news and reads texts; another runs the
+// timers of reconnects. Thread-safe. The settings, the router and the board outlive it.
 class RemoteModels {
  public:
   struct Parts {
@@ -33,24 +33,24 @@ class RemoteModels {
     fleet::WorkerBoard& board;
     router::OnModelState on_state;  // may be empty
   };
-  // Whether the settings say where workers are, so that no model is in this process.
+  // Whether the settings name workers, so that no model is in this process.
   static bool are_meant(const config::Settings& settings) {
     return !settings.workers.empty() || !settings.etcd.empty();
   }
   static base::Result<std::unique_ptr<RemoteModels>> start(Parts parts);
-  // Ends the connections, and their streams with an error.
+  // Ends the connections, and ends their streams with an error.
   ~RemoteModels();
   RemoteModels(const RemoteModels&) = delete;
   RemoteModels& operator=(const RemoteModels&) = delete;
-  // Does what the destructor does, but for the models, which stay.
+  // Like the destructor, but keeps the models.
   void stop();
 
  private:
   struct Member {
     fleet::WorkerPlace place;
     std::shared_ptr<remote::RemoteWorker> worker;
-    std::string model;  // of whose pool it is; empty: of none
-    std::string fault;  // why it is not there, as it was logged last
+    std::string model;  // in whose pool the worker is; empty: in none
+    std::string fault;  // why it is not connected, as last logged
   };
   struct Model {
     std::string fingerprint;
@@ -63,7 +63,7 @@ class RemoteModels {
 
   RemoteModels(Parts parts, remote::PeerOptions peer);
   base::Status follow_members();
-  // Connects to those that are new, and forgets those that are not listed any more.
+  // Connects to new workers, and forgets workers that are not listed any more.
   void update_members(const std::vector<fleet::WorkerPlace>& places);
   // Ends connections of forgotten workers whose last streams have ended.
   void end_unused();
@@ -73,11 +73,11 @@ class RemoteModels {
   void warn_of(Member& member, const std::string& reason);
   void join(Member& member, const wire::WorkerCard& card);
   void leave(Member& member);
-  // Makes the router know the model as this worker has it.
+  // Adds the model to the router, with the text of this worker.
   base::Status open(Member& member, const wire::WorkerCard& card);
   bool has_members(const std::string& model) const;
   static fleet::WorkerStanding standing_of(const Member& member);
-  // Puts everybody on the board, as they are now.
+  // Writes the present standing of all workers to the board.
   void publish();
   void tell(const std::string& model, const router::ModelState& state);
 
@@ -88,16 +88,16 @@ class RemoteModels {
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<News> news_;                                  // guarded by mutex_
-  std::optional<std::vector<fleet::WorkerPlace>> listed_;  // guarded by mutex_; not heeded yet
+  std::optional<std::vector<fleet::WorkerPlace>> listed_;  // guarded by mutex_; not handled yet
   bool stopping_ = false;                                  // guarded by mutex_
-  std::map<std::string, Member> members_;   // by id; touched by the thread, before and after it by the owner
+  std::map<std::string, Member> members_;   // by id; touched by thread_, or the owner without it
   std::map<std::string, Model> models_;     // by name; touched by the thread
   std::vector<fleet::WorkerPlace> places_;  // touched by the thread
-  // Not listed any more, but with streams; touched like members_.
+  // Workers that are not listed any more, but still have streams. Touched like members_.
   std::vector<std::shared_ptr<remote::RemoteWorker>> leaving_;
   std::thread timer_thread_;
   std::thread thread_;
-  std::unique_ptr<fleet::Membership> membership_;  // last: it ends before what it tells
+  std::unique_ptr<fleet::Membership> membership_;  // declared last: it ends before what it calls
 };
 
 }  // namespace kvasir::gateway

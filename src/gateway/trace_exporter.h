@@ -18,9 +18,9 @@
 
 namespace kvasir::gateway {
 
-// Sends the tracer's traces to a collector by OTLP over HTTP, on a thread of its own, so that no request
-// waits for it. A batch that the collector does not take is tried again with growing pauses, then dropped and
-// counted. Meanwhile further traces wait in the tracer's bounded queue.
+// Sends the tracer's traces to a collector by OTLP over HTTP, on its own thread, so that no request waits for
+// it. A batch that the collector refuses is sent again after growing pauses, then dropped and counted.
+// Meanwhile further traces wait in the tracer's bounded queue.
 class TraceExporter {
  public:
   enum class Protocol : std::uint8_t { json, protobuf };
@@ -33,18 +33,18 @@ class TraceExporter {
     std::chrono::milliseconds max_flush{2000};  // at the end
   };
 
-  // Both outlive it.
+  // The tracer and the registry outlive it.
   TraceExporter(Options options, obs::Tracer& tracer, obs::Registry& registry);
   ~TraceExporter() { stop(); }
   TraceExporter(const TraceExporter&) = delete;
   TraceExporter& operator=(const TraceExporter&) = delete;
 
-  // Sends what waits, without trying again, and within a bounded time. May be called twice.
+  // Sends the waiting traces once, within a bounded time. May be called twice.
   void stop();
 
  private:
   enum class Sent : std::uint8_t { yes, no, later };
-  // How one attempt ended, and how long the collector asks to be left alone.
+  // How one attempt ended, and for how long the collector wants no more.
   struct Attempt {
     Sent sent = Sent::no;
     std::chrono::milliseconds pause{0};
@@ -54,7 +54,7 @@ class TraceExporter {
   void loop();
   void send(const std::vector<obs::FinishedTrace>& batch);
   Attempt attempt(const net::HttpCall& call) const;
-  // False: the exporter stops, so that there is no time for another attempt.
+  // False: the exporter is stopping, so there is no time for another attempt.
   bool pause(std::chrono::milliseconds duration);
   void complain(const std::string& problem, std::size_t num_spans);
 
@@ -71,7 +71,7 @@ class TraceExporter {
   std::thread thread_;
 };
 
-// Nothing if the settings name no receiver. invalid_argument: its address is none.
+// Absent if the settings name no receiver. invalid_argument: its address is not valid.
 base::Result<std::optional<TraceExporter::Options>> trace_options(const config::Settings& settings);
 
 }  // namespace kvasir::gateway

@@ -14,37 +14,38 @@
 #include "wire/embed_request.h"
 #include "wire/worker_card.h"
 
-// Values into messages and back. A message comes from outside: what it says is checked before anybody
-// computes with it. Only this folder includes this header.
+// Turns values into messages and back. A message comes from another process, so its contents are checked
+// before they are used. Only this folder includes this header.
 namespace kvasir::remote {
 
-// The grammar is left to the caller.
+// Encodes all but the grammar, which is the caller's task.
 void encode(const wire::GenerateRequest& request, proto::Generate& out);
 base::Result<wire::GenerateRequest> decode(const proto::Generate& in, int vocab_size);
 
 void encode(const wire::Origin& origin, proto::Origin& out);
 wire::Origin decode(const proto::Origin& in);
 
-// For the worker that computes the prompt's blocks up to `end_block` in another one's place; without
-// fingerprint and form.
+// Encodes the call to the worker that computes the prompt's blocks up to `end_block` for another worker. The
+// caller adds the fingerprint and the form of KV.
 void encode(const wire::GenerateRequest& request, int end_block, proto::PrefillRequest& out);
-// A request that computes the prompt and has no outlet yet.
+// The result computes the prompt and has no outlet yet.
 base::Result<wire::GenerateRequest> decode(const proto::PrefillRequest& in, int vocab_size);
 
 void encode(const grammar::GrammarSource& source, proto::Grammar& out);
 base::Result<grammar::GrammarSource> decode(const proto::Grammar& in);
 
 void encode(const wire::EmbedRequest& request, proto::EmbedRequest& out);
-// No sequence is empty, or longer than `context_length`.
+// Refuses sequences that are empty or longer than `context_length`.
 base::Result<wire::EmbedRequest> decode(const proto::EmbedRequest& in, int vocab_size, int context_length);
 void encode(const base::Result<std::vector<float>>& vectors, proto::EmbedReply& out);
-// The worker's error, or so many numbers.
+// Returns the worker's error, or exactly `num_numbers` numbers.
 base::Result<std::vector<float>> decode(const proto::EmbedReply& in, std::size_t num_numbers);
 
 void encode(const base::Error& error, proto::Error& out);
 base::Error decode(const proto::Error& in);
 
-// `last` is the usage of the stream's event before, which both sides keep; it becomes this event's.
+// `last` is the usage of the stream's previous event. Both sides keep it; the call sets it to this event's
+// usage.
 void encode(const wire::TokenEvent& event, wire::Usage& last, proto::Event& out);
 base::Result<wire::TokenEvent> decode(const proto::Event& in, wire::Usage& last, int vocab_size);
 
@@ -62,7 +63,7 @@ wire::Activity decode(const proto::Activity& in);
 void encode(const wire::WorkerCard& card, proto::Card& out);
 wire::WorkerCard decode(const proto::Card& in);
 
-// Without the files' bytes.
+// Encodes the assets without the files' bytes.
 void encode(const TextAssets& assets, proto::TextHead& out);
 TextAssets decode(const proto::TextHead& in);
 

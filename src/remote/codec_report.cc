@@ -20,7 +20,7 @@ void encode_line(const sched::WaitingLine& line, proto::WaitingLine& out) {
   out.set_num_sequences(line.num_sequences);
 }
 
-// A line without weight or sequences would be divided by.
+// Drops lines without weight or sequences, since the forecast divides by both.
 std::vector<sched::WaitingLine> decode_lines(
     const google::protobuf::RepeatedPtrField<proto::WaitingLine>& in) {
   std::vector<sched::WaitingLine> lines;

@@ -49,7 +49,7 @@ base::Error wrong(std::string_view what) {
   return base::error(ErrorCode::corrupt, "a request from another role has {}", what);
 }
 
-// What the engine takes for granted, since the API has checked it.
+// Checks what the engine takes for granted, since the API checks it for local requests.
 base::Status check(const proto::Generate& in, int vocab_size) {
   const auto known = [vocab_size](int id) { return id >= 0 && id < vocab_size; };
   const proto::Sampling& sampling = in.sampling();

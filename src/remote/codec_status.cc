@@ -9,7 +9,7 @@ namespace kvasir::remote {
 
 namespace {
 
-// WorkerCounters in the order of the message.
+// The fields of WorkerCounters in the message's order.
 constexpr std::array kCounterFields = {
     &wire::WorkerCounters::steps,         &wire::WorkerCounters::prefill_tokens,
     &wire::WorkerCounters::decode_tokens, &wire::WorkerCounters::cached_tokens,

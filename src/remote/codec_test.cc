@@ -21,7 +21,7 @@ rc::Gen<double> number() {
   return rc::gen::map(rc::gen::inRange(-1'000'000, 1'000'000), [](int n) { return n / 128.0; });
 }
 
-// Sends a message over its bytes, as the connection does.
+// Turns a message into bytes and back, as the connection does.
 template <class Message>
 Message over_the_wire(const Message& message) {
   Message other;
@@ -81,7 +81,7 @@ RC_GTEST_PROP(Codec, RequestsComeAsTheyWere, ()) {
   RC_ASSERT(fields_of(decoded->origin) == fields_of(request.origin));
 }
 
-// No bytes make a request that the engine could not bear.
+// Damaged bytes are refused or give a request that is safe for the engine.
 RC_GTEST_PROP(Codec, DamagedRequestsAreRefusedOrSound, ()) {
   proto::Generate message;
   encode(any_request(), message);
@@ -129,7 +129,7 @@ auto fields_of(const base::Error& e) {
   return std::tie(e.code, e.message, e.field, e.reason, e.retry_after_s);
 }
 
-// Usage is left out where it has not changed, so a whole stream is compared.
+// Unchanged usage is not sent, so a whole stream is compared.
 RC_GTEST_PROP(Codec, StreamsOfEventsComeAsTheyWere, ()) {
   wire::Usage sent;
   wire::Usage received;
@@ -223,7 +223,7 @@ RC_GTEST_PROP(Codec, ForecastsOfAnOutlookAreTheSameElsewhere, ()) {
   const wire::Forecast here = sched::forecast(outlook, outlook.waiting, outline, 16, 0.25);
   const wire::Forecast there =
       sched::forecast(*decoded->outlook, decoded->arrived, outline, 16, decoded->age_s);
-  // An outlook that makes no sense may give numbers that are none, here and there.
+  // A random outlook may make both forecasts NaN.
   const auto same_number = [](double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); };
   for (const auto latency : {&wire::Forecast::expected, &wire::Forecast::alone, &wire::Forecast::slo}) {
     RC_ASSERT(same_number((here.*latency).ttft_s, (there.*latency).ttft_s));

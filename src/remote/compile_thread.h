@@ -11,8 +11,8 @@
 
 namespace kvasir::remote {
 
-// Runs jobs one after the other on a thread of its own. A worker compiles grammars there, so that its
-// streams do not wait for them.
+// Runs jobs one after the other on its own thread. A worker compiles grammars there, so that its streams do
+// not wait for them.
 class CompileThread {
  public:
   explicit CompileThread(std::size_t most_waiting)
@@ -28,7 +28,7 @@ class CompileThread {
     wake_.notify_one();
     return true;
   }
-  // Waits for the job that runs; the others are dropped.
+  // Waits for the running job, and drops the others.
   void stop() {
     thread_.request_stop();
     if (thread_.joinable()) thread_.join();

@@ -34,7 +34,7 @@ struct EmbedCalls::Call {
   std::size_t num_numbers = 0;
   seam::EmbedClient::Done done;
   std::stop_token stop;
-  std::optional<std::stop_callback<std::function<void()>>> on_stop;  // nobody wants the vectors any more
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;  // cancels the call if the client leaves
 };
 
 base::Status EmbedCalls::start(wire::EmbedRequest request, seam::EmbedClient::Done done) {
@@ -71,7 +71,7 @@ void EmbedCalls::finish(Call& call) {
     call.done(base::error(ErrorCode::cancelled, "the client left"));
   else
     call.done(lost(connection_->reason_of(call.status)));
-  call.on_stop.reset();  // without the lock: it may wait for somebody who stops it
+  call.on_stop.reset();  // without the lock, since it may wait for a running stop callback
   const std::lock_guard lock(mutex_);
   calls_.erase(&call);
   ended_.notify_all();

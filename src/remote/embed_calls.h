@@ -12,8 +12,8 @@
 
 namespace kvasir::remote {
 
-// A gateway's requests for vectors at one worker: a call for each. Thread-safe. Only this folder includes
-// this header.
+// A gateway's requests for vectors at one worker, one gRPC call for each. Thread-safe. Only this folder
+// includes this header.
 class EmbedCalls {
  public:
   explicit EmbedCalls(std::shared_ptr<WorkerConnection> connection) : connection_(std::move(connection)) {}
@@ -23,7 +23,7 @@ class EmbedCalls {
 
   base::Status start(wire::EmbedRequest request, seam::EmbedClient::Done done);
   int num_running() const;
-  // Ends those that run with an error, and waits until it was told. Later ones are refused.
+  // Ends the running requests with an error, and waits until each was reported. Refuses later requests.
   void stop();
 
  private:

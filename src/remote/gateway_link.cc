@@ -20,15 +20,15 @@ using base::Result;
 
 namespace {
 
-// A message with so many bytes of events takes no more: they wait for the next one.
+// A message takes no more events after this many bytes; the others wait for the next message.
 constexpr std::size_t kEventBytes = std::size_t{4} << 20;
-// Block changes that a slow gateway has not taken; beyond them it gets all blocks anew.
+// Most block changes kept for a slow gateway. Beyond them it gets all blocks anew.
 constexpr std::size_t kMostPendingHashes = std::size_t{1} << 20;
-// Refusals that a gateway has not taken; beyond them it is cut off.
+// Most refusals kept for a slow gateway. Beyond them it is cut off.
 constexpr int kMostPendingRefusals = 1 << 14;
 
-// The gateway knows one reason by which a worker is lost, whatever this worker's engine calls its own. A
-// worker that leaves keeps saying so, since its requests are not to blame.
+// A gateway knows only one reason for a lost worker, so the reasons of this worker's engine are replaced by
+// it. kDraining stays: the requests of a draining worker are not to blame.
 Error as_remote(Error error) {
   if (wire::is_worker_lost(error) && error.reason != wire::kDraining) error.reason = wire::kWorkerLost;
   return error;
@@ -135,7 +135,7 @@ void GatewayLink::take_credit(const proto::Credit& credit) {
 void GatewayLink::generate(proto::Generate&& message) {
   const std::uint64_t stream = message.stream();
   last_stream_ = std::max(last_stream_, stream);
-  // A source stays for later requests, whatever becomes of this one.
+  // The source is kept for later requests, even if this one is refused.
   const std::uint32_t slot = message.grammar_slot();
   if (slot > GrammarSlots::kMost)
     return refuse(stream, base::error(ErrorCode::corrupt, "a grammar in slot {}", slot));
@@ -157,7 +157,7 @@ void GatewayLink::generate(proto::Generate&& message) {
   compile(stream, std::move(*request), *sources_[slot - 1]);
 }
 
-// Compiling may take long: on this thread a grammar is only looked up among those that are compiled already.
+// Compiling may take long, so this thread only uses grammars that are already compiled.
 void GatewayLink::compile(std::uint64_t stream, wire::GenerateRequest request,
                           const grammar::GrammarSource& source) {
   const std::shared_ptr<grammar::GrammarCompiler> grammars = links_.served().grammars;
@@ -228,8 +228,8 @@ void GatewayLink::news_of(std::uint64_t stream) {
   flush_soon();
 }
 
-// The events of a step come in one handler of the links' thread, and this one runs after it: they go in one
-// message.
+// One handler of the links' thread brings all events of a step, and the posted one runs after it, so that
+// they go in one message.
 void GatewayLink::flush_soon() {
   if (writing_ || finished_ || std::exchange(flush_posted_, true)) return;
   asio::post(links_.io(), [&links = links_, number = number_] {
@@ -257,7 +257,7 @@ void GatewayLink::flush() {
   StartWrite(&out_);
 }
 
-// A stream without credit keeps its events, so that its sequence pauses once they are many.
+// A stream without credit keeps its events, so that its sequence pauses once many events wait.
 void GatewayLink::take_events() {
   std::size_t bytes = 0;
   std::size_t taken = 0;
@@ -316,7 +316,7 @@ void GatewayLink::add_blocks(const wire::BlockChanges& changes) {
   num_pending_hashes_ += changes.added.size() + changes.removed.size();
   if (!changes.anew && num_pending_hashes_ > kMostPendingHashes) {
     next_.clear_blocks();
-    awaits_anew_ = true;  // the next tick asks for them
+    awaits_anew_ = true;  // the next tick asks for all blocks
     return;
   }
   encode(changes, *next_.add_blocks());

@@ -16,8 +16,8 @@
 
 namespace kvasir::remote {
 
-// The connection of one gateway. gRPC calls the reactions on threads of its own; each only posts to the
-// links' thread, which does everything else. It deletes itself when the call has ended.
+// The connection of one gateway. gRPC calls the On... functions on its own threads; each only posts to the
+// links' thread, which does everything else. The link deletes itself when its call has ended.
 class GatewayLink final : public grpc::ServerBidiReactor<proto::ToWorker, proto::ToGateway> {
  public:
   using Clock = std::chrono::steady_clock;
@@ -31,7 +31,7 @@ class GatewayLink final : public grpc::ServerBidiReactor<proto::ToWorker, proto:
   void report(Clock::time_point now);
   void add_blocks(const wire::BlockChanges& changes);
   bool wants_anew() const { return watches_blocks_ && awaits_anew_; }
-  // Ends every stream, tells the gateway, and hangs up.
+  // Ends every stream with `error`, and closes the connection once that is sent.
   void close(const base::Error& error);
   bool is_busy() const { return !streams_.empty(); }
 
@@ -69,12 +69,12 @@ class GatewayLink final : public grpc::ServerBidiReactor<proto::ToWorker, proto:
   GatewayLinks& links_;
   std::uint64_t number_ = 0;
   proto::ToWorker in_;
-  proto::ToGateway out_;   // while writing_, on its way
-  proto::ToGateway next_;  // blocks, activity and refusals that go with the next one
+  proto::ToGateway out_;   // while writing_: the message on its way
+  proto::ToGateway next_;  // blocks, activity and refusals for the next message
   bool has_next_ = false;
   bool writing_ = false;
   bool flush_posted_ = false;
-  bool closing_ = false;  // hangs up once everything is written
+  bool closing_ = false;  // the connection is closed once everything is written
   bool finished_ = false;
   int window_ = 0;  // 0: the gateway has not introduced itself yet
   std::uint64_t last_stream_ = 0;
@@ -85,7 +85,7 @@ class GatewayLink final : public grpc::ServerBidiReactor<proto::ToWorker, proto:
   bool awaits_anew_ = false;
   std::size_t num_pending_hashes_ = 0;
   Clock::time_point reported_{};
-  std::string last_report_;  // what it said, but for times
+  std::string last_report_;  // the last report without its times
   bool report_due_ = false;
 };
 

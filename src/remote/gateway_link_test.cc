@@ -18,7 +18,7 @@ namespace {
 
 using seam::TokenStream;
 
-// A gateway whose every message is written by the test.
+// A gateway for which the test writes every message.
 class RawGateway {
  public:
   explicit RawGateway(int port)
@@ -55,7 +55,7 @@ class RawGateway {
     message.mutable_credit(0)->set_tokens(tokens);
     write(message);
   }
-  // The next events of a stream; fails if the call ends before.
+  // The next event of a stream; fails if the call ends first.
   proto::Event event_of(std::uint64_t stream) {
     for (proto::ToGateway message; call_->Read(&message);)
       for (const proto::Event& event : message.events())
@@ -63,7 +63,7 @@ class RawGateway {
     ADD_FAILURE() << "the call ended: " << end().error_message();
     return {};
   }
-  // What the worker says when it hangs up.
+  // The status with which the worker closes the connection.
   grpc::Status end() {
     for (proto::ToGateway message; call_->Read(&message);) {
     }

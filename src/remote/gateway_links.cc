@@ -34,7 +34,7 @@ class GatewayLinks::Blocks final : public seam::BlockSink {
 
  private:
   std::mutex mutex_;
-  GatewayLinks* owner_;  // guarded by mutex_; null once the server goes
+  GatewayLinks* owner_;  // guarded by mutex_; null once the server ends
 };
 
 GatewayLinks::GatewayLinks(WorkerServer::Options options, WorkerServer::Served served)

@@ -4,7 +4,7 @@
 
 #include "remote/remote_fixture.h"
 
-// Several gateways of one worker: what each knows of what the others send.
+// Several gateways share one worker: what each knows of the others' requests.
 namespace kvasir::remote {
 namespace {
 
@@ -49,7 +49,7 @@ TEST_F(GatewaysTest, EachSeesTheLoadOfTheOtherWithinAReportInterval) {
     ASSERT_TRUE(received.wait_end());
     EXPECT_TRUE(becomes_true([&] { return sender.report().num_running == 0; }));
   }
-  // A quiet worker would report once a minute, and look every 15 s whether something has changed.
+  // A quiet worker would report once a minute, and check every 15 s for changes.
   std::ranges::sort(delays);
   EXPECT_LT(delays[delays.size() / 2], kReportEvery + 50ms);
   EXPECT_LT(delays.back(), kReportEvery + 1s) << "on a busy machine";

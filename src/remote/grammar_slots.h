@@ -9,9 +9,9 @@
 
 namespace kvasir::remote {
 
-// Which grammars the other side remembers, so that the source of each goes over the connection once. The
-// gateway decides; the worker keeps what came with a slot. The least recently used one is given up for a new
-// source. Touched by one thread at a time.
+// Which grammars the other side remembers, so that each source is sent once. The gateway chooses the slot;
+// the worker keeps the source that came with it. A new source replaces the least recently used one. Touched
+// by one thread at a time.
 class GrammarSlots {
  public:
   static constexpr std::uint32_t kMost = 64;  // numbered from 1 on

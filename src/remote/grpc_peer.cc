@@ -16,7 +16,8 @@ namespace kvasir::remote {
 
 namespace {
 
-// A stranger who tries again and again fills no log: a line comes so seldom, and so many of them are known.
+// A stranger that tries again and again must not fill the log: a line is repeated only after this time, and
+// at most this many different lines are logged.
 constexpr std::chrono::seconds kBetweenWarnings{5};
 constexpr std::size_t kMostKnownLines = 16;
 
@@ -37,7 +38,7 @@ bool was_told_lately(std::string_view line) {
   return false;
 }
 
-// A handshake that fails is somebody without the fleet's certificates, whom the operator wants to know of.
+// A failed handshake is a peer without the fleet's certificates, which the operator wants to know.
 void tell_line(std::string_view line) {
   if (line.find("andshake failed") == std::string_view::npos || was_told_lately(line))
     obs::Log::debug("grpc", {{"reason", line}});
@@ -77,9 +78,9 @@ std::shared_ptr<grpc::Channel> open_channel(const ChannelOptions& options) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, ms(options.first_retry));
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);  // it bounds an attempt
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);  // also the time limit of one attempt
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, ms(options.last_retry));
-  // Also where two workers have one address after each other.
+  // Channels share no connection, even if two workers have the same address one after the other.
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   return grpc::CreateCustomChannel(options.address, client_credentials(options.peer), arguments);

@@ -15,7 +15,7 @@
 namespace kvasir::remote {
 
 std::shared_ptr<grpc::ChannelCredentials> client_credentials(const PeerOptions& options);
-// With certificates, callers must have one of the fleet.
+// With certificates, callers must have a certificate of the fleet.
 std::shared_ptr<grpc::ServerCredentials> server_credentials(const PeerOptions& options);
 
 struct ChannelOptions {
@@ -27,14 +27,14 @@ struct ChannelOptions {
   base::Duration first_retry = std::chrono::milliseconds(50);  // doubles up to the last one
   base::Duration last_retry = std::chrono::seconds(1);
 };
-// A connection of its own to a worker.
+// Opens a connection to a worker that is shared with no other channel.
 std::shared_ptr<grpc::Channel> open_channel(const ChannelOptions& options);
 
-// What gRPC would write to stderr goes into the log: failed handshakes as warnings, a few a minute, and the
-// rest as debug. Once for the process.
+// Sends what gRPC would write to stderr into the log: failed handshakes as warnings, at most a few a minute,
+// and the rest as debug. Takes effect once in the process.
 void quiet_grpc();
 
-// Why a call ended, for an operator; with a hint where one side has certificates and the other does not.
+// Why a call ended, for an operator. Has a hint if one side has certificates and the other does not.
 std::string reason_of(const grpc::Status& status, const PeerOptions& options);
 
 }  // namespace kvasir::remote

@@ -20,7 +20,7 @@ namespace kvasir::remote {
 
 namespace {
 
-// Connections that are kept. Beyond them all are opened anew when they are needed.
+// Most connections kept. Beyond them all are dropped, and opened again when needed.
 constexpr std::size_t kMostPeers = 64;
 
 using Clock = std::chrono::steady_clock;
@@ -34,17 +34,17 @@ struct KvFetcher::Peer {
   const std::unique_ptr<proto::Worker::Stub> stub;
 };
 
-// What outlives the fetcher until its calls have ended.
+// The state that calls share, which may outlive the fetcher.
 struct KvFetcher::Shared {
   explicit Shared(std::shared_ptr<KvTraffic> traffic_in) : traffic(std::move(traffic_in)) {}
   const std::shared_ptr<KvTraffic> traffic;
   std::mutex mutex;
   std::condition_variable fewer;
   std::uint64_t last_fetch = 0;                           // guarded by mutex
-  std::map<std::uint64_t, std::weak_ptr<Fetch>> fetches;  // guarded by mutex; under way, by their numbers
+  std::map<std::uint64_t, std::weak_ptr<Fetch>> fetches;  // guarded by mutex; running fetches by number
 };
 
-// One call. It holds itself until it has ended.
+// One call. It owns itself until it has ended.
 class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
                                public std::enable_shared_from_this<Fetch> {
  public:
@@ -55,7 +55,7 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
         memory_(std::move(memory)),
         block_bytes_(block_bytes) {}
 
-  // `hashes` are those of the blocks from `first` on that are to come.
+  // `hashes` belong to the wanted blocks, from block `first` on.
   std::shared_ptr<kv::ArrivingBlocks> start(proto::PrefillRequest request, std::size_t first,
                                             std::vector<kv::BlockHash> hashes, double patience_s) {
     request_ = std::move(request);
@@ -92,7 +92,8 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
   void OnDone(const grpc::Status& status) override {
     count(status);
     if (const auto arriving = arriving_.lock()) arriving->close();
-    // This goes before the fetcher knows of it: the last of gRPC must not be freed on a thread of gRPC's.
+    // The fetch is destroyed before the fetcher learns of its end: the last gRPC object must not be freed on
+    // a gRPC thread.
     const auto shared = shared_;
     const std::uint64_t number = number_;
     std::exchange(self_, nullptr).reset();
@@ -102,13 +103,13 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
   }
 
  private:
-  // A block with the memory that was set apart for it.
+  // A block with the memory that was reserved for it.
   struct Held {
     std::shared_ptr<net::BodyShare> memory;
     kv::BlockImage image;
   };
 
-  // False: nobody waits any more, or this is not what was asked for.
+  // False: no sequence waits any more, or the block is not the wanted one.
   bool take() {
     const auto arriving = arriving_.lock();
     if (!arriving) return false;
@@ -144,7 +145,7 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
     }
     const KvFailure failure = failure_of(status);
     traffic.count(failure);
-    // A client that has left says nothing of the other worker.
+    // If the client left, the other worker is not to blame.
     const bool waited = base::seconds(Clock::now() - began_) >= patience_s_;
     if (failure != KvFailure::late || waited) traffic.peers.note(peer_->address, KvPeers::Outcome::failed);
     obs::Log::warn("kv_did_not_come", {{"id", request_.origin().request_id()},
@@ -184,8 +185,8 @@ class KvFetcher::Fetch final : public grpc::ClientReadReactor<proto::KvBlock>,
   std::size_t first_ = 0;
   std::vector<kv::BlockHash> hashes_;
   double patience_s_ = 0;
-  std::size_t next_ = 0;      // blocks that have come
-  Clock::time_point came_{};  // the latest block
+  std::size_t next_ = 0;      // number of blocks that have come
+  Clock::time_point came_{};  // when the latest block came
   KvPeers::Flow flow_;
   bool is_corrupt_ = false;
 };

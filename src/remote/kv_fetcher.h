@@ -18,16 +18,16 @@ class KvFetcher {
  public:
   struct Options {
     PeerOptions peer;
-    std::string fingerprint;  // what the other worker must hold
+    std::string fingerprint;  // that the other worker must have
     kv::BlockForm form;
   };
 
   KvFetcher(Options options, std::shared_ptr<KvTraffic> traffic);
-  // Ends what is under way, and waits for that.
+  // Ends the running fetches, and waits until they have ended.
   ~KvFetcher();
 
-  // Asks the worker that `request.prefill` names for the blocks of the prompt after the first `num_cached`,
-  // but for the one with the last token. Null: there is nothing to ask for, or no memory.
+  // Asks the worker that `request.prefill` names for the prompt's blocks after the first `num_cached`, except
+  // the one with the last token. Null: there is nothing to ask for, or no memory.
   std::shared_ptr<kv::ArrivingBlocks> fetch(const wire::GenerateRequest& request,
                                             const kv::BlockChain& prompt, std::size_t num_cached);
 

@@ -12,7 +12,7 @@
 
 namespace kvasir::remote {
 
-// What this worker has seen of the others that compute prompts for it. Thread-safe.
+// This worker's experience with the workers that compute prompts for it. Thread-safe.
 class KvPeers {
  public:
   // The clock outlives it.
@@ -21,25 +21,25 @@ class KvPeers {
   enum class Outcome : std::uint8_t { came, failed };
   void note(const std::string& address, Outcome outcome);
 
-  // Blocks that came one right after the other, since each was ready when the one before it was sent.
+  // Blocks that came without a pause, since each was ready when the one before it was sent.
   struct Flow {
     std::uint64_t num_bytes = 0;
     double seconds = 0;
   };
-  // Counts for a quarter in the mean time of a byte. Too short a flow says nothing.
+  // Adds a flow to the mean time of a byte, with a weight of a quarter. Ignores flows that are too short.
   void measure(const std::string& address, const Flow& flow);
 
-  // The latest one first. A speed that was measured long ago is forgotten little by little: whoever seemed
-  // slow is asked again some time.
+  // The links, the latest one first. A measured speed fades with time towards the assumed one, so that a
+  // worker that seemed slow is asked again some time.
   std::shared_ptr<const std::vector<wire::KvLink>> links() const;
-  // Grows with each note.
+  // A number that grows with each `note`.
   std::uint64_t version() const;
 
  private:
-  static constexpr std::size_t kMost = 64;  // beyond them the one that was noted longest ago is forgotten
+  static constexpr std::size_t kMost = 64;  // beyond them the oldest is forgotten
   struct Peer {
     wire::KvLink link;
-    double byte_s = 0;  // the mean; 0: not measured
+    double byte_s = 0;  // mean seconds of a byte; 0: not measured
     base::TimePoint measured{};
   };
   static const base::Clock& real_clock();

@@ -12,13 +12,13 @@
 
 namespace kvasir::remote {
 
-// Why blocks that were to come did not.
+// Why expected blocks did not come.
 enum class KvFailure : std::uint8_t {
-  refused,    // the other worker has something else, or is full
-  lost,       // it is gone, hangs, or its engine failed
-  corrupt,    // a block was not what was asked for
-  late,       // the sequence no longer waits for them: they took too long, or the client has left
-  no_memory,  // there is no room for them on their way
+  refused,    // the other worker has another model or form of KV, or is full
+  lost,       // the other worker is gone or hangs, or its engine failed
+  corrupt,    // a block was not the wanted one
+  late,       // the sequence no longer waits: the blocks took too long, or the client left
+  no_memory,  // there is no memory for blocks on their way
 };
 inline constexpr std::array<std::string_view, 5> kKvFailureNames = {"refused", "lost", "corrupt", "late",
                                                                     "no_memory"};
@@ -30,17 +30,17 @@ struct KvTraffic {
   struct Direction {
     std::atomic<std::uint64_t> num_transfers{0};  // that ended well
     std::atomic<std::uint64_t> num_bytes{0};
-    std::atomic<double> seconds{0};  // from the request to the last block, of those that ended well
+    std::atomic<double> seconds{0};  // from the request to the last block, of transfers that ended well
   };
   Direction in;
   Direction out;
-  std::array<std::atomic<std::uint64_t>, kKvFailureNames.size()> failures{};  // of those that come in
+  std::array<std::atomic<std::uint64_t>, kKvFailureNames.size()> failures{};  // of incoming transfers
 
-  KvPeers peers;  // of those that come in
+  KvPeers peers;  // of incoming transfers
 
   void count(KvFailure failure) { ++failures[static_cast<std::size_t>(failure)]; }
 
-  // Of all blocks that are on their way, in both directions.
+  // The memory of all blocks on their way, in both directions.
   const std::shared_ptr<net::BodyBudget> memory;
 };
 

@@ -1,4 +1,4 @@
-// KV on its way between two workers.
+// Tests of KV transfers between two workers.
 #include <gtest/gtest.h>
 
 #include "remote/kv_fetcher.h"
@@ -14,7 +14,7 @@ std::size_t failures(const KvTraffic& traffic, KvFailure why) {
   return traffic.failures[static_cast<std::size_t>(why)];
 }
 
-// A worker that computes prompts as the test tells it, and a fetcher as another worker has it.
+// A worker whose computed prompts the test supplies, and the fetcher of another worker.
 class KvTransfer : public RemoteTest {
  protected:
   KvTransfer() {
@@ -34,7 +34,7 @@ class KvTransfer : public RemoteTest {
     in = std::make_shared<KvTraffic>(memory_bytes);
     fetcher = std::make_unique<KvFetcher>(KvFetcher::Options{{}, fingerprint, form}, in);
   }
-  // What its engine would do after computing block `i`.
+  // Does what the worker's engine would do after computing block `i`.
   void put(const FedWorker::Asked& asked, std::size_t i, std::string bytes) {
     asked.request.outlet->put(i, kv::sealed(std::move(bytes), chain.hashes()[i]));
   }
@@ -83,7 +83,7 @@ TEST_F(KvTransfer, BlocksComeOneByOneWhileThePromptIsComputed) {
   EXPECT_TRUE(becomes_true([&] { return server->stats().num_streams == 0; }));
 }
 
-// Blocks that were ready before they could be sent tell how fast the way is.
+// Blocks that were ready before they could be sent show the speed of the connection.
 TEST_F(KvTransfer, TheSpeedOfTheWayIsMeasured) {
   fed_->form = form = {"f16 test", 1 << 20};
   out = std::make_shared<KvTraffic>(8 << 20);
@@ -234,7 +234,7 @@ TEST_F(KvTransfer, WhatIsCachedOrTooShortIsNotAskedFor) {
   EXPECT_EQ(failures(*in, KvFailure::refused), 1u);
 }
 
-// From the gateway's request to the engine's.
+// Follows a request from the gateway to the engine.
 TEST_F(KvTransfer, AWorkerAsksForWhatItsGatewayNames) {
   begin();
   const auto answers = std::make_shared<FedWorker>();
@@ -255,7 +255,7 @@ TEST_F(KvTransfer, AWorkerAsksForWhatItsGatewayNames) {
   ASSERT_TRUE(settles(*asked.request.arriving));
   EXPECT_EQ(asked.request.arriving->take().images.size(), 2u);
   EXPECT_EQ(asked.request.prompt, request.prompt);
-  // The gateway learns what became of it.
+  // The gateway learns how the transfer ended.
   const auto links = [&] { return worker->report().kv_links; };
   ASSERT_TRUE(becomes_true([&] { return links() && links()->size() == 1; }));
   EXPECT_EQ(links()->front(), (wire::KvLink{.address = request.prefill->address, .num_good = 1}));

@@ -11,8 +11,8 @@
 
 namespace kvasir::remote {
 
-// What a gateway has to say to a worker and has not written yet. One message at a time is on its way; what
-// comes meanwhile goes together in the next one. Only this folder includes this header.
+// The messages of a gateway to a worker that are not written yet. One message at a time is on its way;
+// everything added meanwhile goes into the next one. Only this folder includes this header.
 class Outbox {
  public:
   void add(proto::Generate&& request) { requests_.push_back(std::move(request)); }
@@ -26,7 +26,7 @@ class Outbox {
   void ask_activity(std::uint64_t after_step) { rest().set_activity_after(after_step); }
 
   bool empty() const { return requests_.empty() && aborts_.empty() && !has_rest_; }
-  // No abort goes ahead of its request.
+  // Takes the next message. An abort never overtakes its request.
   proto::ToWorker next() {
     proto::ToWorker message = std::exchange(rest_, {});
     has_rest_ = false;
@@ -44,7 +44,7 @@ class Outbox {
   }
 
  private:
-  // A message with so many bytes of requests takes no more.
+  // A message takes no more requests after this many bytes.
   static constexpr std::size_t kRequestBytes = std::size_t{4} << 20;
 
   proto::ToWorker& rest() {

@@ -12,11 +12,11 @@
 
 #include "remote/recording.h"
 
-// For tests: the two ends of a recorded connection, each played to a real other end.
+// For tests: plays one end of a recorded connection to a real other end.
 namespace kvasir::remote {
 
-// Says what the recorded gateway said, each message once its streams have got as far as they had when it was
-// said.
+// Sends the recorded gateway's messages, each once the streams have as many tokens as they had in the
+// recording.
 class PlayedGateway {
  public:
   PlayedGateway(const Recording& recording, int worker_port)
@@ -26,7 +26,7 @@ class PlayedGateway {
     context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
     call_ = stub_->Connect(&context_);
   }
-  // The tokens that the worker sends; all of the streams have ended well then.
+  // Returns the tokens that the worker sent, once all streams have ended well.
   TokensByStream play() {
     TokensByStream told;
     for (const Said& said : recording_) {
@@ -40,7 +40,7 @@ class PlayedGateway {
     read_until([&] { return open_.empty(); });
     return tokens_;
   }
-  // Why the worker hangs up.
+  // Returns why the worker closes the connection.
   grpc::Status end() {
     call_->Write(parsed<proto::ToWorker>(recording_.front()));
     for (proto::ToGateway message; call_->Read(&message);) {
@@ -79,7 +79,8 @@ class PlayedGateway {
   std::set<std::uint64_t> open_;
 };
 
-// Says what the recorded worker said, once the gateway has asked for as much as the recorded one had.
+// Sends the recorded worker's messages, each once the gateway has sent as many requests as the recorded one
+// had.
 class PlayedWorker final : public proto::Worker::Service {
  public:
   explicit PlayedWorker(Recording recording) : recording_(std::move(recording)) {
@@ -92,7 +93,7 @@ class PlayedWorker final : public proto::Worker::Service {
 
   grpc::Status Connect(grpc::ServerContext* /*context*/,
                        grpc::ServerReaderWriter<proto::ToGateway, proto::ToWorker>* gateway) override {
-    int num_due = 0;  // messages of the kinds that are waited for: hellos and requests
+    int num_due = 0;  // hellos and requests that must have come by now
     int num_here = 0;
     proto::ToWorker heard;
     for (const Said& said : recording_) {
@@ -122,7 +123,7 @@ class PlayedWorker final : public proto::Worker::Service {
 
   const Recording recording_;
   int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;  // last: its calls use the rest
+  std::unique_ptr<grpc::Server> server_;  // declared last: its calls use the other members
 };
 
 }  // namespace kvasir::remote

@@ -29,7 +29,7 @@ grpc::Status status_of(const base::Error& error) {
 
 }  // namespace
 
-// Hands the blocks of the engine's thread to the links' thread.
+// Passes blocks from the engine's thread to the links' thread.
 class PrefillCall::Outlet final : public kv::BlockOutlet {
  public:
   Outlet(std::weak_ptr<PrefillCall> call, asio::any_io_executor links)
@@ -109,7 +109,7 @@ void PrefillCall::put(Block block) {
   write_next(Since::computed);
 }
 
-// The token that follows the prompt is nobody's.
+// Watches for errors only: the token that follows the prompt is not used.
 void PrefillCall::heed_reader() {
   if (finished_) return;
   std::optional<wire::TokenEvent> event = (*reader_)->take();

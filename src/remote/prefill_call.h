@@ -14,9 +14,9 @@
 
 namespace kvasir::remote {
 
-// Another worker's call for the KV of a prompt: the prompt is computed as a request, and each block goes out
-// as soon as it is there. gRPC calls the reactions on threads of its own; each only posts to the links'
-// thread, which does everything else. It holds itself until the call has ended.
+// Another worker's call for the KV of a prompt: the prompt is computed as a request, and each block is sent
+// as soon as it is computed. gRPC calls the On... functions on its own threads; each only posts to the links'
+// thread, which does everything else. The object owns itself until the call has ended.
 class PrefillCall final : public grpc::ServerWriteReactor<proto::KvBlock>,
                           public std::enable_shared_from_this<PrefillCall> {
  public:
@@ -46,11 +46,11 @@ class PrefillCall final : public grpc::ServerWriteReactor<proto::KvBlock>,
 
   GatewayLinks& links_;
   std::shared_ptr<PrefillCall> self_;
-  // Touched on the links' thread, from here on.
+  // The following members are touched on the links' thread.
   std::optional<net::BodyShare> memory_;
   std::optional<seam::TokenReader> reader_;
-  std::deque<Block> blocks_;  // computed and not written
-  proto::KvBlock out_;        // while writing_, on its way
+  std::deque<Block> blocks_;  // computed, but not written
+  proto::KvBlock out_;        // while writing_: the block on its way
   bool writing_ = false;
   std::size_t num_left_ = 0;  // blocks to write
   bool finished_ = false;

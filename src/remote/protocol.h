@@ -7,17 +7,17 @@
 
 namespace kvasir::remote {
 
-// The versions of the protocol that a build speaks, both included. A version counts changes that a peer
-// without them cannot ignore; what it can ignore keeps the number.
+// The versions of the protocol that a build speaks, from `oldest` to `newest`. Only a change that older peers
+// cannot ignore gets a new version.
 struct Protocols {
   std::uint32_t oldest = 1;
   std::uint32_t newest = 1;
 };
 
-// 1: the first.
+// Version 1 is the first one.
 inline constexpr Protocols kProtocols{1, 1};
 
-// Of a Hello or a Card. A peer that names no newest version speaks one alone.
+// The versions in a Hello or a Card. A peer that names no newest version speaks only one.
 template <class Message>
 Protocols protocols_of(const Message& message) {
   return {message.protocol(),
@@ -30,8 +30,8 @@ void set_protocols(Message& message) {
   message.set_newest_protocol(kProtocols.newest);
 }
 
-// An error that names the peer where no version is spoken by both: the newest one that both speak is what
-// they use.
+// Fails with an error that names the peer if both sides share no version. They use the newest version that
+// both speak.
 base::Status check_common(std::string_view peer, const Protocols& its, const Protocols& own = kProtocols);
 
 }  // namespace kvasir::remote

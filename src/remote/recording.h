@@ -13,19 +13,19 @@
 #include "base/check.h"
 #include "base/ids.h"
 
-// For tests: what a gateway and a worker of one build said to each other, message by message, as bytes.
-// Recordings of older builds are in tests/recorded.
+// For tests: the messages between a gateway and a worker of one build, as bytes. Recordings of older builds
+// are in tests/recorded.
 namespace kvasir::remote {
 
 struct Said {
-  char who;  // 'g': the gateway, to the worker; 'w': the worker, to the gateway; 't': the worker, of its text
+  char who;  // 'g': gateway to worker; 'w': worker to gateway; 't': the worker's text
   std::string bytes;
 
   bool operator==(const Said&) const = default;
 };
 using Recording = std::vector<Said>;
 
-// Each message as its letter, its size in four bytes, the lowest first, and itself.
+// Writes each message as its letter, its size in four bytes (the lowest first), and its bytes.
 inline void save(const Recording& recording, const std::filesystem::path& path) {
   std::ofstream out(path, std::ios::binary);
   for (const Said& said : recording) {
@@ -58,7 +58,7 @@ Message parsed(const Said& said) {
   return message;
 }
 
-// The tokens of each stream.
+// Appends the message's tokens to those of each stream.
 using TokensByStream = std::map<std::uint64_t, std::vector<TokenId>>;
 
 inline void add_tokens(const proto::ToGateway& message, TokensByStream& tokens) {

@@ -13,7 +13,7 @@
 
 namespace kvasir::remote {
 
-// For tests: stands between a gateway and a worker, and keeps what they say. Thread-safe.
+// For tests: passes messages between a gateway and a worker, and records them. Thread-safe.
 class RecordingProxy final : public proto::Worker::Service {
  public:
   explicit RecordingProxy(int worker_port)
@@ -25,7 +25,7 @@ class RecordingProxy final : public proto::Worker::Service {
     server_ = builder.BuildAndStart();
   }
   int port() const { return port_; }
-  // Call it when both have ended.
+  // Call it after both have ended.
   Recording recording() const {
     const std::lock_guard lock(mutex_);
     return recording_;
@@ -71,7 +71,7 @@ class RecordingProxy final : public proto::Worker::Service {
   mutable std::mutex mutex_;
   Recording recording_;  // guarded by mutex_
   int port_ = 0;
-  std::unique_ptr<grpc::Server> server_;  // last: its calls use the rest
+  std::unique_ptr<grpc::Server> server_;  // declared last: its calls use the other members
 };
 
 }  // namespace kvasir::remote

@@ -13,7 +13,7 @@ namespace {
 using base::ErrorCode;
 using Vectors = base::Result<std::vector<float>>;
 
-// Keeps requests for the test to answer. Thread-safe.
+// Keeps requests until the test answers them. Thread-safe.
 class FedEmbedder final : public seam::EmbedClient {
  public:
   base::Status embed(wire::EmbedRequest request, Done done) override {

@@ -8,7 +8,7 @@
 
 namespace kvasir::remote {
 
-// A worker in another process, as one that makes vectors. Thread-safe.
+// The view of a remote worker as one that makes vectors. Thread-safe.
 class RemoteEmbedder final : public seam::EmbedClient {
  public:
   RemoteEmbedder(std::shared_ptr<RemoteWorker> worker, int dimensions)

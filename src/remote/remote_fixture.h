@@ -19,7 +19,7 @@
 #include "remote/remote_worker.h"
 #include "remote/worker_server.h"
 
-// For tests: a worker whose streams the test feeds, served over loopback, and readers on a thread of theirs.
+// For tests: a worker whose streams the test feeds, served over loopback, and readers on their own thread.
 namespace kvasir::remote {
 
 inline constexpr int kVocabSize = 1000;
@@ -104,7 +104,7 @@ class FedWorker final : public seam::WorkerClient {
   }
 
   kv::BlockForm form;  // set before it is served
-  int num_cached = 0;  // likewise
+  int num_cached = 0;  // set before it is served
 
  private:
   mutable std::mutex mutex_;
@@ -127,7 +127,7 @@ class Readers {
     thread_.join();
   }
   boost::asio::any_io_executor executor() { return io_.get_executor(); }
-  // Runs it on the thread, and waits for it.
+  // Runs `what` on the thread, and waits for its result.
   template <class Do>
   auto run(Do what) {
     std::packaged_task<decltype(what())()> task(std::move(what));
@@ -142,7 +142,7 @@ class Readers {
   std::thread thread_{[this] { io_.run(); }};
 };
 
-// Polls until it is true. False: it took too long.
+// Polls until the condition is true. False: it took longer than `at_most`.
 inline bool becomes_true(const std::function<bool()>& condition, std::chrono::nanoseconds at_most = 30s) {
   const auto deadline = std::chrono::steady_clock::now() + at_most;
   while (!condition()) {
@@ -152,7 +152,7 @@ inline bool becomes_true(const std::function<bool()>& condition, std::chrono::na
   return true;
 }
 
-// What one reader has got.
+// The events that one reader has received.
 class Received {
  public:
   Received(Readers& readers, seam::TokenReader reader) : readers_(readers), reader_(std::move(reader)) {}
@@ -166,7 +166,7 @@ class Received {
         return 0;
       });
   }
-  // Takes what is there.
+  // Takes the next event, if there is one.
   void take() {
     readers_.run([this] {
       if (std::optional<wire::TokenEvent> event = (*reader_)->take()) events.push_back(std::move(*event));

@@ -94,7 +94,7 @@ TEST_F(RemoteTest, ASlowReaderCostsItselfAlone) {
       return quick.ids() == sent;
     }));
   }
-  // What is over the window stays with the worker, which sees it as backlog.
+  // Tokens beyond the window stay with the worker, which sees them as backlog.
   EXPECT_LE(slow.backlog(), 8);
   EXPECT_GE(slow_stream->backlog(), 92);
   TokenStream::send({{slow_stream, last_event({})}});
@@ -138,7 +138,7 @@ TEST_F(RemoteTest, RequestsWithForeignTokensAreRefusedByTheWorker) {
   ASSERT_TRUE(received.wait_end());
   EXPECT_EQ(received.error().code, ErrorCode::corrupt);
   EXPECT_EQ(fed_->num_asked(), 0u);
-  Received next = ask(*worker, request_of({kVocabSize - 1}));  // the connection has not suffered
+  Received next = ask(*worker, request_of({kVocabSize - 1}));  // the connection still works
   TokenStream::send({{fed_->wait_for(0).stream, last_event({7})}});
   EXPECT_TRUE(next.wait_end());
   EXPECT_EQ(next.ids(), std::vector<TokenId>{7});
@@ -229,7 +229,7 @@ TEST_F(RemoteTest, TextsComeAsTheyAre) {
   EXPECT_EQ(digest_of(*text), server->card().text_digest);
 }
 
-// Collects what a worker's cache holds.
+// Collects the blocks that a worker's cache holds.
 class Holdings final : public seam::BlockSink {
  public:
   void on_blocks(wire::BlockChanges changes) override {
@@ -277,7 +277,7 @@ TEST_F(RemoteTest, ForecastsAreMadeHere) {
   ASSERT_TRUE(becomes_true([&] { return worker->forecast(outline).is_known(); }));
   const wire::Forecast here = sched::forecast(outlook, {}, outline, 0, 0);
   EXPECT_NEAR(worker->forecast(outline).alone.ttft_s, here.alone.ttft_s, 1e-9);
-  // A request that the worker has not reported yet counts.
+  // A request that the worker has not reported yet counts too.
   EXPECT_TRUE(worker->forecast(outline).is_idle);
   fed_->refuse_with(std::nullopt);
   Received one = ask(*worker, request_of(std::vector<TokenId>(500, 1)));
@@ -334,7 +334,7 @@ TEST_F(RemoteTest, GrammarsAreSentOnceAndSlotsAreReused) {
   EXPECT_FALSE(slots.place(source(0)).is_new);
   const GrammarSlots::Place next = slots.place(source(1000));
   EXPECT_TRUE(next.is_new);
-  EXPECT_EQ(next.slot, 2u);  // of 1, since 0 was used after it
+  EXPECT_EQ(next.slot, 2u);  // the slot of source 1, since source 0 was used later
   EXPECT_TRUE(slots.place(source(1)).is_new);
 }
 

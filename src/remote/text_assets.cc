@@ -8,7 +8,7 @@
 namespace kvasir::remote {
 
 std::string digest_of(const TextAssets& assets) {
-  // Sizes stand before contents, so that no two sets of files give the same bytes.
+  // All sizes come before the contents, so that no two sets of files give the same bytes.
   std::string head = fmt::format("{}", assets.vocab_size);
   std::string all;
   for (const TextFile& file : assets.files) {

@@ -15,11 +15,11 @@ struct TextFile {
   bool operator==(const TextFile&) const = default;
 };
 
-// The side of a model that turns text into tokens, for a gateway that has none of its weights.
+// The data of a model that turns text into tokens, for a gateway without the model's weights.
 struct TextAssets {
-  std::vector<TextFile> files;  // a GGUF without tensors, or what a model's folder has beside its weights
+  std::vector<TextFile> files;  // a GGUF without tensors, or the model folder's files except its weights
   int context_length = 0;
-  int vocab_size = 0;  // of the weights, which may be padded
+  int vocab_size = 0;  // of the weights, so it may be padded
   std::int64_t num_parameters = 0;
   std::string fingerprint;
   wire::SamplingAdvice sampling;
@@ -27,7 +27,7 @@ struct TextAssets {
   bool operator==(const TextAssets&) const = default;
 };
 
-// SHA-256, in hex, of what decides the tokens: the files and the vocabulary's size.
+// The SHA-256, in hex, of what decides the tokens: the files and the vocabulary's size.
 std::string digest_of(const TextAssets& assets);
 
 }  // namespace kvasir::remote

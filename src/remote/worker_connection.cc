@@ -35,8 +35,8 @@ Error lost_worker(const std::string& id, std::string_view why) {
 
 }  // namespace
 
-// One connection's call. It deletes itself when it has ended. The owner waits for that: were the last of gRPC
-// freed on a thread of gRPC's, its own end would run beside the process's.
+// One connection's call. It deletes itself when it has ended, and the owner waits for that: if a gRPC thread
+// freed the last gRPC object, gRPC would shut down while the process exits.
 class WorkerConnection::Call final : public grpc::ClientBidiReactor<proto::ToWorker, proto::ToGateway> {
  public:
   explicit Call(WorkerConnection& owner) : owner_(owner) {}
@@ -48,7 +48,7 @@ class WorkerConnection::Call final : public grpc::ClientBidiReactor<proto::ToWor
     StartWrite(&out_);
     StartCall();
   }
-  // Not while another message is on its way.
+  // Not called while another message is on its way.
   void write(proto::ToWorker&& message) {
     out_ = std::move(message);
     StartWrite(&out_);
@@ -73,13 +73,13 @@ class WorkerConnection::Call final : public grpc::ClientBidiReactor<proto::ToWor
   }
 
  private:
-  WorkerConnection& owner_;  // stays until `released`
+  WorkerConnection& owner_;  // lives until `released` was called
   grpc::ClientContext context_;
   proto::ToGateway in_;
   proto::ToWorker out_;
 };
 
-// Tells the worker what a stream's reader does.
+// Reports to the worker what a stream's reader takes, and when it leaves.
 class WorkerConnection::Feedback final : public seam::TokenStream::Feedback {
  public:
   Feedback(std::weak_ptr<WorkerConnection> owner, std::uint64_t stream, int credit_every)
@@ -282,7 +282,7 @@ base::Status WorkerConnection::take_events(const proto::ToGateway& message, Lock
   base::Status status = base::ok();
   for (const proto::Event& one : message.events()) {
     const auto found = streams_.find(one.stream());
-    if (found == streams_.end()) continue;  // it was aborted meanwhile
+    if (found == streams_.end()) continue;  // the stream was aborted meanwhile
     Result<wire::TokenEvent> event = decode(one, found->second.usage, vocab_size_);
     if (!event.ok()) {
       status = std::move(event).error();
@@ -293,7 +293,7 @@ base::Status WorkerConnection::take_events(const proto::ToGateway& message, Lock
     deliveries.push_back({found->second.stream, std::move(*event)});
     if (last) streams_.erase(found);
   }
-  // Readers run elsewhere, and may come back with credit at once.
+  // Readers run on other threads, and may call back with credit at once.
   lock.unlock();
   seam::TokenStream::send(std::move(deliveries));
   lock.lock();
@@ -364,7 +364,7 @@ std::string WorkerConnection::reason_of(const grpc::Status& status) const {
   return remote::reason_of(status, options_.peer);
 }
 
-// Many gateways that lose a worker at once come back at different times.
+// The delay is random, so that gateways that lose a worker at the same time reconnect at different times.
 void WorkerConnection::retry_later(const Lock& /*lock*/) {
   if (stopping_) return;
   thread_local std::minstd_rand random{std::random_device{}()};

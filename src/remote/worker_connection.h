@@ -19,8 +19,8 @@
 
 namespace kvasir::remote {
 
-// A gateway's connection to a worker, made again and again: everything of a RemoteWorker but the handle,
-// which ends the last call before it goes. Only this folder includes this header.
+// The implementation of RemoteWorker: a gateway's connection to a worker, renewed whenever it is lost. The
+// RemoteWorker ends the last call before it is destroyed. Only this folder includes this header.
 class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
  public:
   WorkerConnection(RemoteWorker::Options options, boost::asio::any_io_executor timers,
@@ -37,7 +37,7 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   void watch_blocks(std::shared_ptr<seam::BlockSink> sink);
   RemoteWorker::Standing standing() const;
   proto::Worker::Stub& stub() { return *stub_; }
-  // Why a call has failed, for an operator.
+  // Describes for an operator why a call failed.
   std::string reason_of(const grpc::Status& status) const;
 
  private:
@@ -50,12 +50,12 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
     wire::Usage usage;
   };
 
-  // Called by the call's reactions. `take` is false if the message makes no sense; then the call ends.
+  // Called by the call on gRPC's threads. `take` returns false if the message is invalid; then the call ends.
   bool take(const proto::ToGateway& message);
   void written();
   void ended(const grpc::Status& status);
-  // The call has gone, and with it its part of the channel: the last part must not go on a thread of gRPC,
-  // which would wait for itself.
+  // Called after the call was destroyed and has released the channel. The last reference to the channel must
+  // not be dropped on a gRPC thread, which would wait for itself.
   void released();
   // Called by a stream's reader.
   void add_credit(std::uint64_t stream, int tokens);
@@ -75,18 +75,18 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   const RemoteWorker::OnStanding on_standing_;
   const std::shared_ptr<grpc::Channel> channel_;
   const std::unique_ptr<proto::Worker::Stub> stub_;
-  std::mutex telling_;  // held while the standing is told
+  std::mutex telling_;  // held during a call of on_standing_
   mutable std::mutex mutex_;
   std::condition_variable call_freed_;
 
-  // All that follows is guarded by mutex_.
+  // All members below are guarded by mutex_.
   std::optional<boost::asio::steady_timer> retry_;  // none once stopped
-  std::string fingerprint_;                         // the worker must have it; empty: the first one decides
-  std::string text_digest_;                         // likewise
+  std::string fingerprint_;                         // of the wanted worker; empty: the first one decides
+  std::string text_digest_;                         // of the wanted worker; empty: the first one decides
   Call* call_ = nullptr;                            // deletes itself; null once it has ended
-  bool has_call_ = false;                           // until it has gone
+  bool has_call_ = false;                           // true until the call was destroyed
   bool stopping_ = false;
-  int num_attempts_ = 0;  // since it was ready
+  int num_attempts_ = 0;  // since the connection was last ready
   RemoteWorker::Standing standing_;
   int vocab_size_ = 0;
   int max_queue_ = 0;

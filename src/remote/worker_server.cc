@@ -15,7 +15,7 @@ using base::Result;
 
 namespace {
 
-// What gateways see of a worker that makes vectors, besides its vectors.
+// The WorkerClient of a worker that makes vectors: it reports, but generates no text.
 class MakesNoText final : public seam::WorkerClient {
  public:
   explicit MakesNoText(std::shared_ptr<seam::EmbedClient> embedder) : embedder_(std::move(embedder)) {}
@@ -56,7 +56,7 @@ base::Status WorkerServer::Impl::start() {
   builder.RegisterService(&service);
   builder.SetMaxReceiveMessageSize(static_cast<int>(kMostMessageBytes));
   builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Gateways ping often, so that they find a worker that hangs, and this finds gateways that do.
+  // Gateways ping often to notice a worker that hangs. The server pings too, to notice gateways that hang.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, 500);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, 5000);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 5000);
@@ -71,7 +71,7 @@ base::Status WorkerServer::Impl::start() {
   return base::ok();
 }
 
-// Gateways hear why their streams end before the connection does.
+// Gateways get the reason why their streams end before the connection ends.
 WorkerServer::Impl::~Impl() {
   links.close();
   if (!server) return;

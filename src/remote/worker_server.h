@@ -16,8 +16,8 @@
 
 namespace kvasir::remote {
 
-// Serves a worker to gateways over gRPC. One thread of its own reads the worker's streams and writes what
-// gateways get; another compiles grammars. Created, drained and destroyed by one thread.
+// Serves a worker to gateways over gRPC. It has one thread that reads the worker's streams and writes to the
+// gateways, and another that compiles grammars. Created, drained and destroyed by one thread.
 class WorkerServer {
  public:
   struct Options {
@@ -25,13 +25,13 @@ class WorkerServer {
     PeerOptions peer;
     base::Duration report_every = std::chrono::milliseconds(50);  // while something changes
     base::Duration idle_report_every = std::chrono::seconds(1);
-    std::function<void()> on_drain;  // a gateway or an operator asks for it; on any thread
+    std::function<void()> on_drain;  // called when a gateway or an operator asks to drain; on any thread
   };
   struct Served {
     std::shared_ptr<seam::WorkerClient> worker;
     std::shared_ptr<seam::EmbedClient> embedder =
-        nullptr;  // of a worker that makes vectors, in place of `worker`
-    // The address is that of `listen`, the digest that of `text`, and the form of KV the worker's.
+        nullptr;  // set instead of `worker` for a worker that makes vectors
+    // The server fills in the address from `listen`, the digest of `text` and the worker's form of KV.
     wire::WorkerCard card;
     int max_queue = 0;  // sequences that may wait
     std::shared_ptr<grammar::GrammarCompiler> grammars;
@@ -40,21 +40,21 @@ class WorkerServer {
   };
 
   static base::Result<std::unique_ptr<WorkerServer>> start(Options options, Served served);
-  // Ends the streams that still run, with `server_draining`: a gateway goes on with them elsewhere.
+  // Ends the streams that still run with `server_draining`, so that gateways continue them on other workers.
   ~WorkerServer();
 
   int port() const;
   const wire::WorkerCard& card() const;
   // Refuses new requests from now on, with `server_draining`.
   void drain();
-  // False: some streams still run after so long.
+  // False: some streams still run after the timeout.
   bool wait_idle(base::Duration timeout) const;
 
   struct Stats {
     int num_gateways = 0;
     int num_streams = 0;
     std::uint64_t num_events = 0;    // since the start
-    std::uint64_t num_messages = 0;  // with events
+    std::uint64_t num_messages = 0;  // messages with events
   };
   Stats stats() const;
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 
-// Sends the text's head, then its files in pieces. It deletes itself when the call has ended.
+// Sends the text's head, then its files in pieces. Deletes itself when the call has ended.
 class TextWriter final : public grpc::ServerWriteReactor<proto::TextPiece> {
  public:
   explicit TextWriter(const TextAssets& text) : files_(text.files) {
@@ -36,13 +36,13 @@ class TextWriter final : public grpc::ServerWriteReactor<proto::TextPiece> {
   void OnDone() override { delete this; }
 
  private:
-  const std::vector<TextFile>& files_;  // they live as long as the server
+  const std::vector<TextFile>& files_;  // owned by the server, which outlives the call
   proto::TextPiece piece_;
   std::size_t file_ = 0;
-  std::size_t at_ = 0;  // of the file's bytes
+  std::size_t at_ = 0;  // next byte of the file
 };
 
-// The answer to a request for vectors. It deletes itself when the call has ended.
+// The answer to a request for vectors. Deletes itself when the call has ended.
 class VectorsAnswer final : public grpc::ServerUnaryReactor {
  public:
   VectorsAnswer(GatewayLinks& links, const proto::EmbedRequest& asked, proto::EmbedReply& reply)
@@ -64,7 +64,7 @@ class VectorsAnswer final : public grpc::ServerUnaryReactor {
     return served.embedder->embed(
         std::move(request), [this](base::Result<std::vector<float>> vectors) { answer(std::move(vectors)); });
   }
-  // Nothing of the links is touched once gRPC has the answer.
+  // `links_` must not be touched once gRPC has the answer.
   void answer(base::Result<std::vector<float>> vectors) {
     encode(vectors, reply_);
     links_.count_streams(-1);

@@ -7,7 +7,7 @@
 
 namespace kvasir::remote {
 
-// What a worker answers to gRPC's calls. Only this folder includes this header.
+// A worker's answers to gRPC calls. Only this folder includes this header.
 class WorkerService final : public proto::Worker::CallbackService {
  public:
   explicit WorkerService(GatewayLinks& links) : links_(links) {}

@@ -36,7 +36,7 @@ base::Status WorkerView::take_report(const proto::Report& message) {
   TRY(prospect_, decode_prospect(message));
   report_ = decode_report(message);
   reported_s_ = steady_now_s();
-  // The least that was seen is the closest to the truth, since messages only ever take longer.
+  // The smallest offset seen is the closest to the truth, since delays only make it larger.
   const double offset_s = reported_s_ - message.now_s();
   offset_s_ = knows_offset_ ? std::min(offset_s_, offset_s) : offset_s;
   knows_offset_ = true;

@@ -12,8 +12,8 @@
 
 namespace kvasir::remote {
 
-// What a gateway knows of a worker: its last report, what was sent to it since, and its last steps. Times are
-// of this process's clock. Only this folder includes this header.
+// A gateway's knowledge of a worker: its last report, the requests sent to it since, and its last steps.
+// Times are by this process's clock. Only this folder includes this header.
 class WorkerView {
  public:
   WorkerView() = default;
@@ -21,9 +21,9 @@ class WorkerView {
 
   base::Status take_report(const proto::Report& message);
   void take_activity(const proto::Activity& message);
-  // A request that no report counts yet.
+  // Adds a request that no report counts yet.
   void sent(std::uint64_t stream, const wire::GenerateRequest& request);
-  // The worker is gone, and with it what it was sent.
+  // Forgets the sent requests, since the worker is gone.
   void forget_sent() { sent_.clear(); }
   void to_this_clock(wire::TokenEvent& event) const;
 
@@ -32,7 +32,7 @@ class WorkerView {
   bool failed() const { return report_.failed; }
   seam::Prospect prospect() const;
   wire::Activity activity(std::uint64_t after_step) const;
-  // The last step that is known; 0: none.
+  // The last known step; 0: none.
   std::uint64_t last_step() const { return steps_.empty() ? 0 : steps_.back().number; }
 
  private:
@@ -48,7 +48,7 @@ class WorkerView {
   double reported_s_ = 0;
   std::vector<Sent> sent_;
   std::deque<wire::StepRecord> steps_;
-  wire::Activity activity_;  // without steps
+  wire::Activity activity_;  // the last activity, without steps
 };
 
 }  // namespace kvasir::remote

@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::size_t kMaxEventBytes = 1 << 20;
 constexpr std::size_t kMaxAnswerBytes = 256 << 20;
-constexpr std::size_t kMaxComplaintBytes = 16 * 1024;  // of an answer that is an error
+constexpr std::size_t kMaxComplaintBytes = 16 * 1024;  // read of an error's body
 constexpr std::size_t kMaxUntaken = 256;               // chunks
-constexpr double kLingerS = 1;                         // for the end of an answer whose last event came
+constexpr double kLingerS = 1;                         // wait for the connection's end after the last event
 constexpr int kMaxTries = 3;
 
 base::TimePoint now() {
@@ -104,7 +104,7 @@ asio::awaitable<void> Call::drive(std::shared_ptr<Call> self) {
       call.connection_ = nullptr;
       failed = failure_of_answer(member->label(), e.what());
     }
-    if (call.ended_) {  // by us, which says nothing of the member
+    if (call.ended_) {  // by cancel or end_with, so the member is not to blame
       call.slot_.end();
       break;
     }
@@ -114,7 +114,7 @@ asio::awaitable<void> Call::drive(std::shared_ptr<Call> self) {
     }
     failed->detail = member->without_key(std::move(failed->detail));
     failed->error.message = member->without_key(std::move(failed->error.message));
-    failed->error.reason = member->without_key(std::move(failed->error.reason));  // also its word
+    failed->error.reason = member->without_key(std::move(failed->error.reason));  // also the upstream's text
     call.slot_.note(*failed);
     obs::Log::warn(
         "upstream_request_failed",
@@ -189,7 +189,7 @@ asio::awaitable<std::optional<Failure>> Call::exchange(const Member& member,
   sink.room = [this] { return await_room(); };
   base::Result<net::HttpReply> reply = co_await connection.exchange(call, sink);
   if (ended_) co_return std::nullopt;
-  if (reply.ok()) status = reply->status;  // also of a redirect
+  if (reply.ok()) status = reply->status;  // also the status of a redirect
   if (status != 0 && status != 200) co_return failure_of_status(label, status, complaint, retry_after);
   if (done_ || (reply.ok() && answer_is_whole())) co_return std::nullopt;
   if (wrong_answer_) co_return std::move(wrong_answer_);
@@ -206,7 +206,7 @@ Status Call::take_event(std::string_view data) {
   if (data == "[DONE]") {
     done_ = true;
     expect_within(kLingerS);
-    slot_.note_good();  // before the client learns of the end, so that its next request finds the place free
+    slot_.note_good();  // before the client sees the end, so that its next request finds a free place
     finish(std::nullopt);
     return base::ok();
   }
@@ -225,7 +225,7 @@ Status Call::take_event(std::string_view data) {
   for (const SaidChoice& choice : chunk->choices)
     if (!choice.finish.empty()) finished_[static_cast<std::size_t>(choice.index)] = true;
   said_something_ = said_something_ || !chunk->choices.empty();
-  // Until then the time to the first token goes on, however many pings and roles come.
+  // Before the first token, pings and roles do not extend the time to the first token.
   if (said_something_) expect_within(read_timeout_s_);
   if (chunk->empty()) return base::ok();
   chunks_.push_back(std::move(*chunk));
@@ -239,7 +239,7 @@ bool Call::answer_is_whole() const {
 
 asio::awaitable<void> Call::await_room() {
   while (chunks_.size() >= kMaxUntaken && !over_) {
-    deadline_ = now() + std::chrono::hours(24);  // we keep it waiting, not it us
+    deadline_ = now() + std::chrono::hours(24);  // the reader is slow, not the member
     room_.expires_at(std::chrono::steady_clock::time_point::max());
     boost::system::error_code ignored;
     co_await room_.async_wait(asio::redirect_error(asio::use_awaitable, ignored));

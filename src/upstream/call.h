@@ -20,20 +20,21 @@
 
 namespace kvasir::upstream {
 
-// What is asked of an upstream: an answer as a stream. It has a constructor for g++ 12; see net::HttpHeader.
+// A request to an upstream for a streamed answer. It has a constructor because of g++ 12; see
+// net::HttpHeader.
 struct Ask {
   Ask(std::string path_in, std::string fields_in) : path(std::move(path_in)), fields(std::move(fields_in)) {}
 
   std::string path;     // "/chat/completions"
-  std::string fields;   // of the body, as JSON without braces and without "model" and the bound of tokens
+  std::string fields;   // of the body, as JSON without braces, "model" and the bound of tokens
   int max_tokens = -1;  // -1: no bound
-  std::vector<net::HttpHeader> headers = {};  // besides the member's own
+  std::vector<net::HttpHeader> headers = {};  // in addition to the member's own
   std::uint64_t affinity = 0;
   int num_choices = 1;
 };
 
-// One request to a pool, on the way or ended. While nothing has been said it may go on to another member.
-// Lives on one executor; whoever has it may let it go at any time after `cancel`.
+// One request to a pool, running or ended. Until the answer has begun, it may move to another member. Touched
+// on one executor; its owner may release it at any time after `cancel`.
 class Call : public std::enable_shared_from_this<Call> {
  public:
   static std::shared_ptr<Call> start(std::shared_ptr<Pool> pool, Slot slot, Ask ask, RunningCalls& running,
@@ -42,24 +43,24 @@ class Call : public std::enable_shared_from_this<Call> {
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
 
-  // The chunks since the last call. While many wait to be taken, nothing more is read.
+  // Takes the chunks that came since the last call. While many wait to be taken, nothing more is read.
   std::vector<Chunk> take();
-  // A member has taken the request.
+  // True once a member has accepted the request.
   bool accepted() const { return accepted_; }
-  // The answer has begun: from now on an error is one of the answer.
+  // True once the answer has begun: from then on an error ends the answer.
   bool said_something() const { return said_something_; }
-  // Nothing more comes.
+  // True once nothing more comes.
   bool over() const { return over_; }
-  // Why it ended, if it did not end well.
+  // Why the call ended, if it did not end well.
   const std::optional<base::Error>& failure() const { return failure_; }
-  // Called after each change of the above, on the executor. Empty: nobody.
+  // `told` is called after each change of the values above, on the executor. Empty: no listener.
   void on_news(std::function<void()> told) { told_ = std::move(told); }
-  // Ends it and closes the connection. Nobody is told.
+  // Ends the call and closes the connection, without a call of the listener.
   void cancel();
-  // Ends it with an error. For somebody else's thread: see RunningCalls.
+  // Ends the call with an error. On another thread use RunningCalls.
   void end_with(base::Error why);
 
-  // The member that has it, or had it last.
+  // The label of the present or the last member.
   const std::string& label() const { return tried_.back(); }
   int num_tries() const { return static_cast<int>(tried_.size()); }
   const boost::asio::any_io_executor& executor() const { return executor_; }
@@ -69,7 +70,7 @@ class Call : public std::enable_shared_from_this<Call> {
        const boost::asio::any_io_executor& executor);
 
   static boost::asio::awaitable<void> drive(std::shared_ptr<Call> self);
-  // Nothing: it ended well, or was ended by us.
+  // Absent: the request ended well, or by `cancel` or `end_with`.
   boost::asio::awaitable<std::optional<Failure>> try_at(const std::shared_ptr<Member>& member);
   boost::asio::awaitable<std::optional<Failure>> exchange(const Member& member,
                                                           net::ClientConnection& connection);
@@ -77,7 +78,7 @@ class Call : public std::enable_shared_from_this<Call> {
   base::Status take_event(std::string_view data);
   boost::asio::awaitable<void> await_room();
   bool answer_is_whole() const;
-  // Otherwise the connection is closed.
+  // Closes the connection unless the next event comes within this time.
   void expect_within(double seconds);
   void watch();
   void finish(std::optional<base::Error> failure);
@@ -91,21 +92,21 @@ class Call : public std::enable_shared_from_this<Call> {
   boost::asio::steady_timer room_;
   std::function<void()> told_;
   std::vector<std::string> tried_;               // labels
-  Slot slot_;                                    // until the answer is whole or has failed
-  net::ClientConnection* connection_ = nullptr;  // of the exchange that runs
+  Slot slot_;                                    // held until the answer is complete or has failed
+  net::ClientConnection* connection_ = nullptr;  // of the running exchange
   std::deque<Chunk> chunks_;                     // not taken yet
   std::vector<bool> finished_;                   // by choice
   std::size_t num_bytes_ = 0;                    // of all events
-  double patience_s_ = 0;                        // that was given last
+  double patience_s_ = 0;                        // as last given to expect_within
   base::TimePoint deadline_;                     // of the next event
   base::TimePoint watched_until_;                // when the timer fires, at or before the deadline
-  double read_timeout_s_ = 0;                    // of the member that has it
+  double read_timeout_s_ = 0;                    // of the present member
   std::optional<Failure> wrong_answer_;
   bool accepted_ = false;
   bool said_something_ = false;
   bool done_ = false;  // the last event came
   bool silent_ = false;
-  bool ended_ = false;  // by us
+  bool ended_ = false;  // by cancel or end_with
   bool over_ = false;
   std::optional<base::Error> failure_;
 };

@@ -28,7 +28,7 @@ net::HttpClientOptions options_of(const Member& member) {
   return options;
 }
 
-// The model's window in a list of models, under the names that servers have for it; 0: none.
+// The model's context length in a list of models, under the names that servers use; 0: none.
 int context_length_of(const json::object& model) {
   const auto number = [](const json::object& object, std::string_view name) {
     const json::value* value = object.if_contains(name);
@@ -73,7 +73,7 @@ void Checks::look_up(const std::stop_token& stop) {
   const base::TimePoint now = base::RealClock().now();
   if (member_->has_origin() && last_problem_.empty() && now - looked_up_ < kLookUpAgain) return;
   auto origin = net::Origin::find(member_->url_of(""), member_->client_options(), stop);
-  if (!origin.ok()) return;  // the check says so
+  if (!origin.ok()) return;  // the next check reports the problem
   looked_up_ = now;
   member_->set_origin(std::move(*origin));
 }

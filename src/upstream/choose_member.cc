@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kSpread = 1.25;
 
-// Makes all bits depend on all bits.
+// Makes each bit of the result depend on all bits of `x`.
 std::uint64_t mix(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
@@ -17,7 +17,7 @@ std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Rendezvous hashing: the member with the highest score has the key.
+// Rendezvous hashing: the member with the highest score gets the key.
 double score_of(const Candidate& candidate, std::uint64_t key) {
   const std::uint64_t hash = mix(key ^ mix(candidate.id));
   const double uniform = (static_cast<double>(hash >> 11) + 0.5) / 9007199254740992.0;  // 2^53
@@ -33,7 +33,7 @@ std::uint64_t hash_of(std::string_view text) {
 }
 
 std::size_t choose_member(std::span<const Candidate> candidates, std::uint64_t key) {
-  double load = 1;  // with the new request
+  double load = 1;  // including the new request
   double weight = 0;
   for (const Candidate& one : candidates) {
     load += one.load;
@@ -42,7 +42,7 @@ std::size_t choose_member(std::span<const Candidate> candidates, std::uint64_t k
   std::size_t best = 0;
   double best_score = -1;
   for (std::size_t i = 0; i < candidates.size(); ++i) {
-    // The bounds of all sum up to more than all the load, so some member is below its own.
+    // The members' bounds sum up to more than the total load, so some member is below its bound.
     const double bound = std::ceil(kSpread * load * candidates[i].weight / weight);
     if (candidates[i].load + 1 > bound) continue;
     const double score = score_of(candidates[i], key);

@@ -17,9 +17,9 @@ struct Candidate {
 // A hash that is the same in every process and build.
 std::uint64_t hash_of(std::string_view text);
 
-// The member for a request. Requests with one key go to one member, and few keys move when a member comes or
-// goes; weights are the members' shares of the keys. A member whose load is over its share by more than a
-// quarter is passed over, so that a popular key spreads. `candidates` is not empty.
+// Picks the member for a request. Requests with the same key go to the same member, and few keys move when a
+// member comes or goes. Weights are the members' shares of the keys. A member whose load exceeds its share by
+// more than a quarter is skipped, so that a popular key spreads. `candidates` must not be empty.
 std::size_t choose_member(std::span<const Candidate> candidates, std::uint64_t key);
 
 }  // namespace kvasir::upstream

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMaxCalls = 256;          // of one choice
 constexpr std::size_t kMaxTop = 64;     // alternatives of a token
-constexpr std::size_t kMaxWords = 500;  // bytes of an upstream's error
+constexpr std::size_t kMaxWords = 500;  // bytes kept of an upstream's error
 
 const json::value* member(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(name);
@@ -39,7 +39,7 @@ std::string text_member(const json::object& object, std::string_view name) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
-// A count, or 0 where there is none.
+// A count, or 0 if there is none.
 int count_member(const json::object& object, std::string_view name) {
   const json::value* value = member(object, name);
   if (value == nullptr || !value->is_number()) return 0;
@@ -48,7 +48,7 @@ int count_member(const json::object& object, std::string_view name) {
   return static_cast<int>(std::min(number, double{std::numeric_limits<int>::max() / 2}));
 }
 
-// -1: it is not one.
+// The choice's index; -1: it is not valid.
 int index_of(const json::object& object, int num) {
   const json::value* value = member(object, "index");
   if (value == nullptr) return 0;

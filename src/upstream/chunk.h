@@ -10,12 +10,12 @@
 
 namespace kvasir::upstream {
 
-// A token as an upstream told it, with its logprob and those of alternatives.
+// A token as an upstream sent it, with its logprob and those of alternatives.
 struct SaidToken {
   std::string text;
   float logprob = 0;
   bool has_logprob = true;                         // false: the first token of a prompt
-  std::vector<std::pair<std::string, float>> top;  // as they came
+  std::vector<std::pair<std::string, float>> top;  // in the upstream's order
 };
 
 // A piece of a tool call.
@@ -32,9 +32,9 @@ struct SaidChoice {
   std::string text;
   std::string reasoning;
   std::vector<SaidCall> calls;
-  std::vector<SaidToken> tokens;  // where logprobs were asked for
-  std::string finish;             // empty: it goes on
-  std::string stop_string;        // with `finish`, where the upstream tells it
+  std::vector<SaidToken> tokens;  // empty unless logprobs were asked for
+  std::string finish;             // the finish reason; empty: the choice goes on
+  std::string stop_string;        // comes with `finish`, if the upstream sends it
 
   bool says_something() const {
     return !text.empty() || !reasoning.empty() || !calls.empty() || !tokens.empty() || !finish.empty();
@@ -55,9 +55,9 @@ struct Chunk {
   bool empty() const { return choices.empty() && !usage; }
 };
 
-// Reads an event's data. Fields that are missing or null say nothing, and unknown ones are skipped. Errors:
-// corrupt: it is not such an event, or has a choice beyond `num_choices`; unavailable: it is an error of the
-// upstream's, whose words are the message.
+// Reads an event's data. Missing, null and unknown fields are ignored. Errors: corrupt if the data is no such
+// event or has a choice beyond `num_choices`; unavailable if the event is an error of the upstream, with the
+// upstream's text as the message.
 base::Result<Chunk> read_chunk(std::string_view data, int num_choices);
 
 }  // namespace kvasir::upstream

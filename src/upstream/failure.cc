@@ -16,7 +16,7 @@ using Says = Failure::Says;
 
 namespace {
 
-constexpr std::size_t kMaxWords = 2000;  // bytes of an upstream's own words
+constexpr std::size_t kMaxWords = 2000;  // bytes kept of an upstream's error
 constexpr double kMaxPauseS = 3600;
 
 Error upstream_failed(const std::string& label, std::string_view what) {
@@ -25,7 +25,7 @@ Error upstream_failed(const std::string& label, std::string_view what) {
           .reason = std::string(kUpstreamFailed)};
 }
 
-// What the body of an error says.
+// The contents of an error's body.
 struct Words {
   std::string message;
   std::string field;
@@ -64,7 +64,7 @@ Words words_of(std::string_view body) {
 double seconds_of(std::string_view header) {
   double seconds = 0;
   const auto read = std::from_chars(header.data(), header.data() + header.size(), seconds);
-  if (read.ec != std::errc() || !(seconds >= 0)) return 0;  // also a date
+  if (read.ec != std::errc() || !(seconds >= 0)) return 0;  // a date is not understood either
   return std::min(seconds, kMaxPauseS);
 }
 
@@ -83,7 +83,7 @@ Failure busy(const std::string& label, int status, double pause_s) {
   return failure;
 }
 
-// The client's own mistake, in the upstream's words.
+// A mistake of the client, with the upstream's message.
 Failure client_error(const std::string& label, int status, Words words) {
   Failure failure;
   failure.says = Says::nothing;
@@ -91,7 +91,7 @@ Failure client_error(const std::string& label, int status, Words words) {
   failure.error.code = status == 413 ? ErrorCode::too_large : ErrorCode::invalid_argument;
   failure.error.message = fmt::format("the upstream '{}' refuses the request: {}", label, words.message);
   failure.error.reason = words.code;
-  failure.error.field.clear();  // its message names the field already
+  failure.error.field.clear();  // the message names the field already
   return failure;
 }
 
@@ -107,7 +107,7 @@ Failure failure_of_status(const std::string& label, int status, std::string_view
   } else if (status == 401 || status == 403) {
     failure.error = upstream_failed(label, "does not let this server in");
     failure.says = Says::useless;
-    detail = fmt::format("status {}", status);  // its words may have a part of the key
+    detail = fmt::format("status {}", status);  // the upstream's message may hold a part of the key
   } else if (status == 404 || status == 405) {
     failure.error = upstream_failed(label, "does not have the model, or not this endpoint");
     failure.says = Says::useless;

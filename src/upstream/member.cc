@@ -17,7 +17,7 @@ using base::Result;
 namespace {
 
 constexpr std::size_t kMaxKept = 64;
-constexpr std::chrono::seconds kKeep{30};  // servers close idle connections; many do after a minute
+constexpr std::chrono::seconds kKeep{30};  // servers close idle connections, often after a minute
 constexpr std::size_t kMaxKey = 16 * 1024;
 
 std::chrono::milliseconds to_ms(double seconds) {
@@ -48,7 +48,7 @@ Result<std::string> read_key(const config::UpstreamConfig& config) {
   return key;
 }
 
-// The path without slashes at its end. An address without a path gets "/v1".
+// The address without slashes at its end. An address without a path gets "/v1".
 Result<net::Url> base_url(const config::UpstreamConfig& config) {
   auto url = net::parse_url(config.url);
   if (!url.ok())
@@ -93,11 +93,11 @@ net::Url Member::root_url_of(std::string_view path) const {
 
 std::string Member::without_key(std::string words) const {
   constexpr std::string_view kStruck = "[key]";
-  constexpr std::size_t kLeastPart = 4;  // bytes that are worth hiding
+  constexpr std::size_t kLeastPart = 4;  // shorter parts of the key are not hidden
   if (key_.empty()) return words;
   for (std::size_t at = words.find(key_); at != std::string::npos; at = words.find(key_, at + kStruck.size()))
     words.replace(at, key_.size(), kStruck);
-  // Long words were cut.
+  // Long texts were cut, so the end may hold the beginning of the key.
   for (std::size_t num = std::min(key_.size(), words.size()); num >= kLeastPart; --num) {
     if (!words.ends_with(std::string_view(key_).substr(0, num))) continue;
     words.replace(words.size() - num, num, kStruck);
@@ -186,7 +186,7 @@ Member::Counts Member::counts() const {
 }
 
 std::unique_ptr<net::ClientConnection> Member::take_connection(const asio::any_io_executor& executor) {
-  std::unique_ptr<net::ClientConnection> old;  // closed without the lock, on its executor
+  std::unique_ptr<net::ClientConnection> old;  // closed after the lock is released, on its executor
   const std::lock_guard lock(mutex_);
   const auto found =
       std::find_if(kept_.rbegin(), kept_.rend(), [&](const Kept& kept) { return kept.executor == executor; });

@@ -18,7 +18,7 @@
 
 namespace kvasir::upstream {
 
-// One server of a pool: where it is, how it stands, and connections to it that are kept open. Thread-safe;
+// One server of a pool: its address, its standing, and the connections to it that are kept open. Thread-safe;
 // shared by its pool, its checks and the calls to it.
 class Member {
  public:
@@ -31,28 +31,29 @@ class Member {
   const config::UpstreamConfig& config() const { return config_; }
   const std::string& label() const { return config_.label; }
   std::uint64_t id() const { return id_; }
-  // Below the address in the settings, as "/chat/completions".
+  // The URL of a path below the address in the settings, such as "/chat/completions".
   net::Url url_of(std::string_view path) const;
-  // Below that address without its "/v1", as "/metrics".
+  // The URL of a path below that address without its "/v1", such as "/metrics".
   net::Url root_url_of(std::string_view path) const;
-  // The headers that every request to it has. They hold the key.
+  // The headers of every request to the member. They hold the key.
   const std::vector<net::HttpHeader>& headers() const { return headers_; }
-  // Words for the log or for clients. Where they repeat the key, or end in its beginning, it is struck out.
+  // Cleans a text for the log or for clients: replaces the key wherever the text contains it or ends in its
+  // beginning.
   std::string without_key(std::string words) const;
   net::HttpClientOptions client_options() const;
 
-  // What the pool looks at.
+  // What the pool needs for a choice.
   struct View {
     bool admits = false;  // may get a request now
-    bool full = false;    // has as many as it may have
+    bool full = false;    // has as many requests as it may have
     int in_flight = 0;
-    int load = 0;  // in flight, or more where it says that others have sent it requests
+    int load = 0;  // in flight, or more if it reports requests of other clients
   };
   View view() const;
   bool is_up() const;
   bool is_ejected() const;
   int context_length() const;  // 0: not known
-  // Requests that have ended, by how.
+  // Ended requests, by how they ended.
   struct Counts {
     std::uint64_t good = 0;
     std::uint64_t failed = 0;
@@ -61,24 +62,24 @@ class Member {
   };
   Counts counts() const;
 
-  // A request's place. Only of a member that admits one and is not full.
+  // Takes a place for a request. The member must admit one and not be full.
   void enter();
   // How the request ended.
   enum class Ending : std::uint8_t { good, nothing };
   void leave(Ending ending);
   void leave(const Failure& failure);
 
-  // A connection for one exchange; null: the address is not known (yet). It is used on the executor.
+  // Takes a connection for one exchange, to be used on the executor. Null: the address is not known yet.
   std::unique_ptr<net::ClientConnection> take_connection(const boost::asio::any_io_executor& executor);
-  // Gives one back that may be used again.
+  // Gives back a connection that may be used again.
   void keep(std::unique_ptr<net::ClientConnection> connection, const boost::asio::any_io_executor& executor);
-  // Call it when the executors do not run any more.
+  // Call it when the executors have stopped.
   void close_connections();
 
-  // What the checks found out.
+  // Results of the checks.
   void set_origin(std::shared_ptr<const net::Origin> origin);
   bool has_origin() const;
-  // True if it went up or down.
+  // True if the member went up or down.
   bool note_check(bool good);
   void note_load(std::optional<int> load);
   void note_context_length(int tokens);
@@ -106,7 +107,7 @@ class Member {
   int in_flight_at_report_ = 0;                // guarded by mutex_
   int context_length_ = 0;                     // guarded by mutex_
   std::shared_ptr<const net::Origin> origin_;  // guarded by mutex_; null: not looked up yet
-  std::vector<Kept> kept_;                     // guarded by mutex_; the latest last
+  std::vector<Kept> kept_;                     // guarded by mutex_; the latest one is last
 };
 
 // A request's place at a member, which its destructor gives back. A move-only value.
@@ -118,13 +119,13 @@ class Slot {
   ~Slot() { end(); }
 
   const std::shared_ptr<Member>& member() const { return member_; }
-  // How the request ended there. Only the first call counts.
+  // Notes how the request ended at the member. Only the first call counts.
   void note_good();
   void note(const Failure& failure);
-  void end();  // in a way that says nothing of the member
+  void end();  // ends the request without blaming or praising the member
 
  private:
-  std::shared_ptr<Member> member_;  // null once moved from or told
+  std::shared_ptr<Member> member_;  // null once moved from or ended
 };
 
 }  // namespace kvasir::upstream

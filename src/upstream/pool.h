@@ -14,10 +14,10 @@
 
 namespace kvasir::upstream {
 
-// The upstreams that answer for one name, and who of them gets a request. Thread-safe.
+// The upstreams that answer for one name. Chooses which of them gets a request. Thread-safe.
 class Pool {
  public:
-  // The first retries need no requests before them.
+  // This many retries are allowed before the first request.
   static constexpr double kMostRetries = 10;
   static constexpr double kRetriesPerRequest = 0.2;
 
@@ -26,18 +26,18 @@ class Pool {
 
   const std::string& name() const { return name_; }
   const std::vector<std::shared_ptr<Member>>& members() const { return members_; }
-  // Whether a member is there that could take requests, if it is not full.
+  // Whether some member could take requests, apart from being full.
   bool is_up() const;
-  // The least of its members' that is known; 0: none is.
+  // The smallest known context length of its members; 0: none is known.
   int context_length() const;
   // Requests that its members may have at a time.
   int max_in_flight() const;
 
-  // A place for a request whose conversation begins with `key`. exhausted: all that take requests are full;
-  // unavailable: none takes any.
+  // Takes a place for a request whose conversation begins with `key`. exhausted: all members that take
+  // requests are full; unavailable: no member takes requests.
   base::Result<Slot> pick(std::uint64_t key);
-  // A place at another member for a request that has failed before it said anything. Nothing: there is none,
-  // or there were too many of these lately.
+  // Takes a place at another member for a request that failed before its answer began. Absent: there is no
+  // other member, or there were too many retries lately.
   std::optional<Slot> pick_again(std::uint64_t key, std::span<const std::string> tried_labels);
   std::uint64_t num_retries() const;
 
@@ -47,7 +47,7 @@ class Pool {
   const std::string name_;
   const std::vector<std::shared_ptr<Member>> members_;
   mutable std::mutex mutex_;
-  double retries_ = kMostRetries;  // guarded by mutex_; that may still be made
+  double retries_ = kMostRetries;  // guarded by mutex_; retries that are still allowed
   std::uint64_t num_retries_ = 0;  // guarded by mutex_
 };
 

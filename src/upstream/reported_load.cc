@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 8> kCounted = {
     "llm_sequences_running",        "llm_queue_depth"};
 constexpr double kMost = 1e6;
 
-// The value of a line "name{labels} value [time]"; nothing if the line is not one of those counted.
+// The value of a line "name{labels} value [time]"; absent if the metric is not counted.
 std::optional<double> value_of(std::string_view line) {
   const std::size_t name_end = line.find_first_of("{ ");
   if (name_end == std::string_view::npos) return std::nullopt;

@@ -10,12 +10,12 @@ namespace kvasir::upstream {
 
 class Call;
 
-// The calls that run, so that all can be ended. Thread-safe; outlives them.
+// All running calls, so that they can be ended together. Thread-safe; outlives the calls.
 class RunningCalls {
  public:
   void add(const std::shared_ptr<Call>& call);
   void remove(const Call* call);
-  // Ends all, each on its executor, which still runs.
+  // Ends all calls, each on its executor, which must still run.
   void end_all(const base::Error& why);
 
  private:

@@ -8,8 +8,8 @@
 
 namespace kvasir::upstream {
 
-// Whether a member may get requests, by what checks and its last requests said. Only decides; the time is an
-// argument. Touched under its owner's lock.
+// Decides whether a member may get requests, by its checks and its last requests. The time is an argument.
+// Touched under its owner's lock.
 class Standing {
  public:
   static constexpr int kFailedChecksToLeave = 2;
@@ -19,25 +19,25 @@ class Standing {
   bool is_up() const { return is_up_; }
   bool is_ejected() const { return probation_.is_out(); }
 
-  // A request goes to it. It must admit one. One of the five below follows.
+  // A request goes to the member, which must admit one. One of the next five calls must follow.
   void begin(base::TimePoint now) { probation_.begin(now); }
   void note_good(base::TimePoint now) { probation_.note_good(now); }
   void note_failure(base::TimePoint now) { (void)probation_.note_failure(now); }
-  // It can do nothing for anybody, as with a wrong key: it is ejected at once.
+  // The member can serve no request (its key is wrong, say), so it is ejected at once.
   void note_useless(base::TimePoint now) { probation_.put_out(now); }
-  // The request ended without saying anything of the member: the client left, or the request was wrong.
+  // The request's end shows nothing about the member: the client left, or the request was wrong.
   void note_nothing() { probation_.note_nothing(); }
-  // It asked to be left alone for that long.
+  // The member wants no requests until then.
   void note_busy(base::TimePoint until);
 
-  // True if it went up or down.
+  // True if the member went up or down.
   bool note_check(bool good);
 
  private:
   bool is_up_ = false;
   int num_failed_checks_ = 0;
-  // Only failures in a row put it out, since some requests fail by themselves, and one that ends well
-  // forgives all. An answer may take minutes, and so may the one that tries.
+  // Only failures in a row eject a member, since some requests fail by their own fault. One good request
+  // forgives all failures. A trial may take minutes, as any answer may.
   base::Probation probation_{{.least_failures = std::numeric_limits<int>::max(),
                               .first_pause = std::chrono::seconds(2),
                               .forgiven_after = base::Duration::zero(),

@@ -71,7 +71,7 @@ std::shared_ptr<Pool> Upstreams::find(std::string_view name) const {
 
 void Upstreams::observe(obs::Registry& registry) {
   if (pools_.empty()) return;
-  // Reads a number of each member.
+  // Makes a function that reads a number from each member.
   const auto of_members = [this](auto read) {
     return [this, read] {
       std::vector<obs::Sample> samples;

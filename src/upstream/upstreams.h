@@ -25,18 +25,18 @@ class Upstreams {
   Upstreams(const Upstreams&) = delete;
   Upstreams& operator=(const Upstreams&) = delete;
 
-  // Shows them in the metrics. The registry outlives it.
+  // Shows the upstreams in the metrics. The registry outlives it.
   void observe(obs::Registry& registry);
-  // Begins to check them. Before the first check no upstream takes requests.
+  // Begins the checks. Before its first check an upstream takes no requests.
   void start();
-  // Ends the checks, and what runs with an error. The calls' executors still run.
+  // Ends the checks, and ends the running calls with an error. The calls' executors must still run.
   void stop();
-  // Call it when they do not run any more.
+  // Call it when the calls' executors have stopped.
   void close_connections();
 
   // In the order of the settings.
   const std::vector<std::shared_ptr<Pool>>& pools() const { return pools_; }
-  // Null: no upstream answers for that name.
+  // The pool for a name; null: no upstream answers for it.
   std::shared_ptr<Pool> find(std::string_view name) const;
   RunningCalls& running() { return running_; }
 
