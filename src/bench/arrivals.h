@@ -14,7 +14,7 @@ namespace kvasir::bench {
 class Arrivals {
  public:
   // A Poisson process with `rate` requests per second. With `burst` > 1, that many requests arrive together,
-  // and such bursts are as many times rarer.
+  // `rate` / `burst` times per second.
   static Arrivals poisson(double rate, std::uint64_t seed, int burst = 1) {
     return Arrivals(rate, seed, burst, {});
   }

@@ -30,7 +30,7 @@ namespace {
 
 constexpr int kWarmSteps = 2;
 constexpr int kPrefillRounds = 3;
-constexpr double kPrefillSeconds = 4;  // no round begins after this time
+constexpr double kPrefillSeconds = 4;  // no new round begins after this time
 
 // Wraps a ModelRunner. Measures the time of a step, and can skip the work of prompts: to measure decode steps
 // after a long context, that context only has to be in memory, so its blocks are copies of one computed

@@ -28,13 +28,12 @@ struct EngineBenchOptions {
 // The bytes and operations that a model's steps need.
 struct ModelLoad {
   std::string name;
-  double weight_bytes =
-      0;  // read once per step; without experts, and without an embedding that is not also the head
-  double expert_bytes = 0;             // all experts together
-  double expert_share = 0;             // the part of the experts that one token uses
-  double ops_per_token = 0;            // for products with weights, without the head
-  double head_ops = 0;                 // for one row of logits
-  double kv_bytes_per_token = 0;       // of one sequence's context
+  double weight_bytes = 0;        // read by every step: all but experts and an embedding that is not the head
+  double expert_bytes = 0;        // all experts together
+  double expert_share = 0;        // the part of the experts that one token uses
+  double ops_per_token = 0;       // for products with weights, without the head
+  double head_ops = 0;            // for one row of logits
+  double kv_bytes_per_token = 0;  // of one sequence's context
   double attention_ops_per_token = 0;  // for one row, for each token of its context
 
   // Returns the bytes that a step of `num_rows` rows reads, if experts are chosen at random.

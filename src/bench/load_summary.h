@@ -25,7 +25,7 @@ struct FailureCount {
   std::string example;  // the first message of this kind
 };
 
-// Who counted the output tokens.
+// How the output tokens were counted: by the server's usage or by chunks.
 enum class TokenSource { usage, chunks, both };
 
 struct PhaseSummary {

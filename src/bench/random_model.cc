@@ -19,7 +19,7 @@ using tensor::DType;
 
 namespace {
 
-constexpr std::size_t kPieceBytes = std::size_t{4} << 20;  // pieces are then cut to whole blocks
+constexpr std::size_t kPieceBytes = std::size_t{4} << 20;  // rounded down to whole blocks
 
 enum class Fill { random, ones };
 

@@ -18,8 +18,8 @@ namespace {
 
 constexpr float kDeviation = 0.02f;
 
-// Where a block has its scale and, for types with a minimum, the minimum. Both are f16. If all other bits are
-// random, a weight has mean 0 and a deviation of scale * `spread`.
+// The places of a block's scale and, for types with a minimum, its minimum. Both are f16. If all other bits
+// are random, a weight has mean 0 and a deviation of scale * `spread`.
 struct ScalePlaces {
   DType type;
   int scale_at;

@@ -25,8 +25,8 @@ BlockHash hash_block(const BlockHash& parent, std::span<const TokenId> tokens) {
   return from_xxh(XXH3_128bits(bytes.data(), bytes.size()));
 }
 
-// What a first block has instead of a parent: a hash of its namespace, or, with another seed, one for public
-// blocks.
+// A hash that stands for a namespace or, with another seed, for all namespaces. A chain's first hash depends
+// on it.
 enum class Root : XXH64_hash_t { one_namespace = 0, everybody = 1 };
 
 BlockHash hash_root(Root root, std::string_view name) {

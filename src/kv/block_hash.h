@@ -12,9 +12,10 @@
 
 namespace kvasir::kv {
 
-// The content address of a full block. It depends on the block's tokens, all tokens before them, and the
-// cache namespace. Equal content gives equal hashes on every machine. If hashes are equal, the tokens are
-// still compared before a block is reused, because XXH3 resists chance but not an adversary.
+// The content address of a full block. It depends on the block's tokens, all tokens before them and, unless
+// the block is public, the cache namespace. Equal content gives equal hashes on every machine. If hashes are
+// equal, the tokens are still compared before a block is reused, because XXH3 resists chance but not an
+// adversary.
 struct BlockHash {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

@@ -25,7 +25,7 @@ struct Speech {
   wire::SamplingAdvice sampling;                            // from the checkpoint's files
 };
 
-// What is loaded from a checkpoint: its speech, and a decoder, which an engine thread takes over.
+// The parts that are loaded from a checkpoint: its speech, and a decoder, which an engine thread takes over.
 template <class AnyDecoder>
 struct Loaded : Speech {
   std::unique_ptr<AnyDecoder> decoder;

@@ -12,7 +12,7 @@ base::Result<ModelConfig> llama_from_gguf(const WeightFile& file) {
   // GGUF converters reorder this family's Q and K rows, so that the two numbers of a rotated pair are
   // neighbours.
   config.rope.style = ops::RopeStyle::interleaved;
-  // In GGUF, Mistral and Mixtral are named llama, too. A window is Mistral's, experts are Mixtral's.
+  // Mistral and Mixtral are also named llama in GGUF. Mistral may have a window, and Mixtral has experts.
   TRY_OK(read_gguf_window(fields, config, [](int) { return true; }));
   TRY(const int num_experts, fields.integer_or("expert_count", 0));
   if (num_experts > 0) TRY_OK(read_gguf_mixture(fields, config));

@@ -17,7 +17,7 @@ enum class NormKind {
   layer,  // also subtracts the mean; has a weight and a bias
 };
 
-// Where a half layer (attention, feed-forward) has norms. It computes x + after(half(before(x))).
+// The norms of a half layer (attention, feed-forward), which computes x + after(half(before(x))).
 enum class NormPlace { before, after, both };
 
 // How queries and keys are normalised before they are rotated.
@@ -79,7 +79,8 @@ struct LatentConfig {
   static constexpr float kNormEps = 1e-6f;  // of both latents, whatever the eps of the other norms
 };
 
-// A decoder's architecture, as data. A family that differs gets a new field here, not a class of its own.
+// A decoder's architecture, as data. A family that computes something new gets a field here rather than a
+// class.
 struct ModelConfig {
   std::string architecture;
   int vocab_size = 0;

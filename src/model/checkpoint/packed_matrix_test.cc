@@ -134,8 +134,8 @@ std::vector<float> floats_of(const tensor::TensorView& view) {
   return values;
 }
 
-// The bound tells a wrong zero point, which is off by a whole step, from a zero point of 15 that is rounded
-// to 11 bits, which is off by 1/137 of a step.
+// A wrong zero point would be off by a whole step. A zero point of 15 that is rounded to 11 bits is off by
+// only 1/137 of a step.
 void expect_int4(const WeightFile& file, const PackingConfig& packing, const Int4Example& e) {
   auto unpacked = unpack_matrix(file, packing, "x.weight", {e.rows, e.cols}, tensor::DType::f32);
   ASSERT_TRUE(unpacked.ok()) << unpacked.error().message;

@@ -26,7 +26,7 @@ class DrawUpload {
     ops::cuda::PinnedBuffer host;
     ops::cuda::DeviceBuffer device;
   };
-  // Where each part begins, in bytes.
+  // The byte at which each part begins.
   struct Layout {
     std::size_t draws = 0, counted = 0, biases = 0, masks = 0, end = 0;
   };

@@ -18,7 +18,7 @@ struct StepPadding {
   int split_items = 0;
 };
 
-// Prepares steps on the host and sends each to the device with one copy. Where a part lies in the memory
+// Prepares steps on the host and sends each to the device with one copy. The place of a part in the memory
 // depends on the padding alone, except for the sequences' blocks, which come last.
 class StepUpload {
  public:
