@@ -26,8 +26,7 @@ using base::ErrorCode;
 
 namespace {
 
-// Returns the client's own id if it is short and printable, so that the client's log and this server's log
-// agree.
+// Returns the client's own id if it is short and printable, so that both sides' logs have the same id.
 std::string request_id(std::string_view given) {
   const auto sane = [](char c) { return c > ' ' && c < '\x7f'; };
   if (!given.empty() && given.size() <= 128 && std::all_of(given.begin(), given.end(), sane))
@@ -35,8 +34,7 @@ std::string request_id(std::string_view given) {
   return make_id("req");
 }
 
-// How many lines of batches run at once: enough to fill a small machine's steps, few enough to leave the
-// queue to other requests.
+// Lines of batches that run at once: enough to fill a small machine's steps, and other requests find room.
 constexpr int kMaxBatchInFlight = 8;
 // How many accesses may wait for the store. Each takes about a millisecond.
 constexpr std::size_t kMaxWaitingForStore = 4096;

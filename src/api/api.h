@@ -51,8 +51,7 @@ class Api {
   // Makes the answers to requests that never reach the handler.
   using Refusal = std::function<net::HttpResponse(const net::RefusedRequest&)>;
   static Refusal refusal(ServiceOptions options);
-  // Judges by the request's head, before its body is read, whether the caller may ask. Returns why not;
-  // absent: it may.
+  // Judges by the request's head, before its body is read, whether the caller may ask. Absent: it may.
   static std::optional<net::RefusedRequest> refuse_caller(const tenancy::Directory& directory,
                                                           const net::HttpRequest& head);
 
@@ -61,8 +60,7 @@ class Api {
   enum class Drain { stop, restart };
   // Refuses new work with a 503 that says why. Running requests go on.
   void drain(Drain why = Drain::stop);
-  // The number of requests inside an endpoint that generates or tokenizes, and of responses in the
-  // background.
+  // Requests inside an endpoint that generates or tokenizes, and responses in the background.
   int num_busy() const;
   // Blocks until no request is busy, for at most `at_most`. Returns false if some requests are still busy.
   bool wait_idle(base::Duration at_most);

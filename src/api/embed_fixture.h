@@ -11,8 +11,7 @@
 
 namespace kvasir::api {
 
-// An embedder whose vector is (tokens, first token, 0, 0), not normalized, so that tests can read the
-// numbers.
+// An embedder whose vector is (tokens, first token, 0, 0), not normalized, so that tests can read it.
 class ScriptedEmbedder final : public seam::EmbedClient {
  public:
   base::Status embed(wire::EmbedRequest request, Done done) override {
@@ -53,8 +52,7 @@ class ScriptedEmbedder final : public seam::EmbedClient {
   std::optional<std::pair<wire::EmbedRequest, Done>> held_;  // guarded by mutex_
 };
 
-// The API with one more model, "e". Its tokens are bytes, its context has 8 of them, and its vectors are
-// scripted.
+// The API with one more model, "e": its tokens are bytes, its context is 8 tokens, its vectors are scripted.
 class EmbedTest : public ApiTest {
  protected:
   EmbedTest() {

@@ -68,8 +68,7 @@ bool is_at_or_below(std::string_view path, std::string_view root) {
   return path.starts_with(root) && (path.size() == root.size() || path[root.size()] == '/');
 }
 
-// Returns the path as the routes spell it: without a slash at the end, and with the "/v1" that a client left
-// out.
+// The path as the routes spell it: without a slash at the end, and with the "/v1" that a client left out.
 std::string canonical(std::string_view path) {
   while (path.size() > 1 && path.ends_with('/')) path.remove_suffix(1);
   const auto leads_there = [&](std::string_view root) { return is_at_or_below(path, root); };
@@ -97,8 +96,7 @@ Routes routes_with_parameters(std::string_view path) {
   return taken;
 }
 
-// Returns the routes that spell the path out. If there are none, returns those that match it with a
-// parameter.
+// The routes that spell the path out. If there are none, the routes that match it with a parameter.
 Routes routes_of(std::string_view path) {
   const auto named = routes_by_path().find(path);
   return named != routes_by_path().end() ? named->second : routes_with_parameters(path);

@@ -141,8 +141,7 @@ TEST_F(ApiTest, ServesTheDocumentAndItsPage) {
   EXPECT_EQ(page.text.find("https://"), std::string::npos);
 }
 
-// Checks that the schema's bounds equal the reader's: the reader refuses a value one step outside and accepts
-// the bound itself.
+// The schema's bounds equal the reader's: a value one step outside is refused, and the bound is accepted.
 TEST_F(ApiTest, BoundsOfTheDocumentAreThoseOfTheReaders) {
   serve(says("x"));
   for (const char* path : {"/v1/chat/completions", "/v1/completions"}) {

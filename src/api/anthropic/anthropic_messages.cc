@@ -149,8 +149,7 @@ const json::value* member_of(const json::object& message, std::string_view key) 
   return value == nullptr || value->is_null() ? nullptr : value;
 }
 
-// Options that only a system message may have: how long its text is shown, and the effort of the turn after
-// it.
+// Options that only a system message may have: how long its text is shown, and the next turn's effort.
 struct SystemOptions {
   bool until_next_user = false;
   bool has_output_config = false;

@@ -46,8 +46,7 @@ class BatchRunner {
     base::TimePoint again = {};
     base::Duration pause = std::chrono::seconds(1);
   };
-  // Returns a batch whose retry is due, or one that no process works on yet. Its tenant has no other batch
-  // running.
+  // A batch whose retry is due, or one that no process works on yet, of a tenant without a running batch.
   std::optional<Attempt> next_attempt();
   std::optional<Attempt> due_attempt();
   boost::asio::awaitable<void> run_batch(Attempt attempt);

@@ -61,8 +61,7 @@ Result<StoreWork<json::object>> read_upload(const std::string& tenant, const std
   });
 }
 
-// Sends a file piece by piece. If the file is deleted meanwhile, or the key becomes invalid, the answer is
-// cut off.
+// Sends a file piece by piece. If the file is deleted or the key ends meanwhile, the answer is cut off.
 asio::awaitable<void> send_pieces(Service& service, Exchange& exchange, store::Key key,
                                   net::BodyWriter& writer) {
   const KeyWatch watch(service, exchange);

@@ -32,8 +32,7 @@ class TurnKeeper final : public AnswerKeeper {
   TurnKeeper(const TurnKeeper&) = delete;
   TurnKeeper& operator=(const TurnKeeper&) = delete;
 
-  // Sets the items of the answer's last message, which replace those that are made from it. Call it before
-  // `end`.
+  // Sets the items of the answer's last message, instead of those made from it. Call it before `end`.
   void set_items(json::array items) { items_ = std::move(items); }
 
   boost::asio::awaitable<base::Status> begin(const Job& job) override;

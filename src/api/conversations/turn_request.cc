@@ -45,8 +45,7 @@ bool is_there(const json::object& body, const char* name) {
   return value != nullptr && !value->is_null();
 }
 
-// Removes from the body the messages that it adds: its `messages`, or the body itself as one message. Returns
-// them in a chat's form.
+// Moves the messages that the body adds, `messages` or the body itself as one message, to a chat's form.
 Result<json::array> take_messages(json::object& body, const TurnPlace& place) {
   json::array messages;
   const bool is_message = is_there(body, "content") || is_there(body, "tool_calls");

@@ -68,8 +68,7 @@ Result<std::string> read_content(const json::object& item, std::string_view key)
   return text;
 }
 
-// A kind of call that some clients run without declaring a function for it. The model reads it as a function
-// call.
+// A kind of call that some clients run without declaring a function. The model reads it as a function call.
 struct ClientCall {
   std::string_view item;    // the call's type; that of its result ends in "_output"
   std::string_view name;    // of the function that the model reads
@@ -193,8 +192,8 @@ class Dialogue {
     if (std::ranges::find(warnings_, warning) == warnings_.end()) warnings_.push_back(std::move(warning));
   }
 
-  // Adds a call of this server's tools and its result. The results of concurrent calls come after all of
-  // those calls.
+  // Adds a call of this server's tools and its result. Results of concurrent calls come after all of the
+  // calls.
   Status add_server_call(const json::object& item) {
     const json::value* round = item.if_contains("round");
     const std::int64_t number = round != nullptr && round->is_int64() ? round->get_int64() : 0;

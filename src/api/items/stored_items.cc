@@ -28,8 +28,7 @@ std::string text_at(const json::object& object, std::string_view key) {
   return value != nullptr && value->is_string() ? std::string(value->get_string()) : std::string();
 }
 
-// Returns the stored form of items that make one message: the message in a chat's form, and the items
-// themselves.
+// Returns the stored form of items that make one message: a chat's message, and the items themselves.
 Result<store::Message> message_of(json::array items, std::size_t index, std::string_view field) {
   std::vector<std::string> ignored;
   auto chat = messages_of_items(items, 0, ignored, "");

@@ -139,8 +139,7 @@ bool has(const json::object& body, std::string_view field) {
   return value != nullptr && !value->is_null();
 }
 
-// Adapts what llama.cpp's clients send: no model, -1 for a random seed, and 0 tokens to have a prompt read in
-// advance.
+// llama.cpp's clients send no model, -1 for a random seed, and 0 tokens to have a prompt read in advance.
 void adapt(json::object& body, CompletionRequest& request) {
   if (!has(body, "model")) body["model"] = kAutoModel;
   if (has(body, "seed") && body["seed"] == -1) body.erase("seed");

@@ -63,8 +63,7 @@ json::object as_object(const ModelTotals& totals) {
           {"output_tokens", totals.output_tokens}};
 }
 
-// A slice is written as an array, which keeps events short: request, tenant, rows, and 1 for rows of a
-// prompt.
+// A slice is an array, which keeps events short: request, tenant, rows, and 1 for rows of a prompt.
 json::object as_object(const wire::StepRecord& step, double now_s) {
   json::array slices;
   for (const wire::StepRecord::Slice& slice : step.slices)
@@ -150,8 +149,7 @@ void MachineView::describe_work(const router::ModelStatus& model, json::object& 
   into["sequences"] = std::move(sequences);
 }
 
-// Adds what the router knows about a worker besides its standing. Adds no details if the worker is in no
-// pool.
+// Adds what the router knows about a worker besides its standing; nothing if the worker is in no pool.
 void MachineView::describe_member(const std::vector<router::ModelStatus>& models,
                                   const fleet::WorkerStanding& worker, json::object& into) {
   if (service_.router.is_distrusted(worker.model, worker.id)) into["state"] = "distrusted";

@@ -59,9 +59,8 @@ bool stays(const Service& service, const std::string& model) {
   return service.residence != nullptr && service.residence->stays(model);
 }
 
-// Handles a request without a question. If the caller may change models, it loads or unloads the model;
-// otherwise it only says whether the model is ready. Models loaded at the start stay, since other clients may
-// use them.
+// Handles a request without a question. It loads or unloads the model if the caller may do so; otherwise it
+// only says whether the model is ready. Models loaded at the start stay, since other clients may use them.
 asio::awaitable<Status> bring_model(Service& service, Exchange& exchange, OllamaRequest& request) {
   GenerateParams& params = request.params();
   if (params.model == kAutoModel && !service.router.has(kAutoModel)) co_return base::ok();

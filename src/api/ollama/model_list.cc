@@ -57,8 +57,7 @@ json::object details_of(const wire::ModelFacts& facts) {
           {"quantization_level", facts.quantization}};
 }
 
-// Returns the digest of the model's file, or one made from its name: clients show the first digits without a
-// check.
+// The digest of the model's file, or one made from its name: clients show its first digits unchecked.
 std::string digest_of(const wire::ModelFacts& facts, std::string_view name) {
   if (!facts.digest.empty()) return facts.digest;
   hub::Sha256 hash;

@@ -72,7 +72,7 @@ Status read_top_logprobs(const json::value& value, Draft& draft) {
   return base::ok();
 }
 
-// Ollama silently leaves out a chat's oldest messages. Here that is done only on request, and the answer says
+// Ollama silently leaves out a chat's oldest messages. Here a request must ask for it, and the answer says
 // so.
 Status read_truncate(const json::value& value, Draft& draft) {
   TRY(const bool wanted, read_bool(value));

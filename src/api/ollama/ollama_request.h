@@ -39,8 +39,7 @@ struct OllamaRequest {
 base::Result<OllamaRequest> read_ollama_chat(json::object body);
 base::Result<OllamaRequest> read_ollama_generate(json::object body);
 
-// Converts "messages" to the form that chat templates need. Calls get ids, and results get the ids of their
-// calls.
+// Converts "messages" to the form that chat templates need. Calls get ids, and results the ids of calls.
 base::Result<json::array> read_ollama_messages(const json::value& messages);
 
 // Reads the field "options". An ignored option becomes a warning.

@@ -111,8 +111,7 @@ class OllamaShape final : public AnswerShape {
       object["logprobs"] = logprob_list(head_.tokenizer.get(), *words.lines);
   }
 
-  // Adds how the answer ended. The time that the request waited counts as loading, since Ollama has no field
-  // for it.
+  // Adds how the answer ended. The time in the queue counts as loading: Ollama has no field for it.
   void add_end(wire::FinishReason finish, const wire::Usage& usage, json::object& object) const {
     const std::int64_t total = (writing_.clock.now() - writing_.began).count();
     const std::int64_t load = std::min(total, (ready_ - writing_.began).count() + ns_of(usage.queued_s));

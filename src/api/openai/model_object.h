@@ -11,9 +11,9 @@ namespace json = boost::json;
 
 // A model as /v1/models shows it.
 json::object model_object(const router::ModelStatus& model, const Service& service);
-// As above, for a model that only upstreams serve.
+// A model that only upstreams serve, in the same form.
 json::object upstream_object(const upstream::Pool& pool);
-// As above, for a model that is not loaded.
+// A model that is not loaded, in the same form.
 json::object unloaded_object(const hub::Model& model);
 // Adds the progress of a download.
 void add_progress(const router::ModelState& state, json::object& object);

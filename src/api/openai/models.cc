@@ -22,8 +22,7 @@ namespace json = boost::json;
 
 namespace {
 
-// Returns "auto" as an entry of the list. It exists only if there is a choice: at least two ready models that
-// generate.
+// "auto" as an entry of the list. It exists if there is a choice: at least two ready models that generate.
 std::optional<router::ModelStatus> auto_status(const std::vector<router::ModelStatus>& models) {
   std::optional<router::ModelStatus> status;
   int num_ready = 0;

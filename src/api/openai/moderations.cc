@@ -90,8 +90,7 @@ json::object moderation_request_schema() {
   return ObjectSchema().add<ModerationRequest>(kModerationsFields).take();
 }
 
-// Answers in OpenAI's shape, for clients that always call this endpoint. Nothing is classified; the answer
-// says so.
+// Answers in OpenAI's shape, for clients that always call this endpoint. It says that nothing is classified.
 asio::awaitable<void> handle_moderations(Service& service, Exchange& exchange) {
   ModerationRequest request;
   base::Result<json::object> body = parse_object(exchange.request.body, service.options.max_json_depth);

@@ -11,8 +11,7 @@ inline constexpr std::size_t kMaxRankedTexts = 2048;  // in one request
 // Reads a text that must not be empty.
 base::Result<std::string> read_text(const json::value& value);
 
-// Computes the cosine of the angle between two vectors of a job, by their numbers. Holds a reference to
-// `vectors`.
+// The cosine of the angle between two vectors of a job, given by their numbers. Refers to `vectors`.
 class Similarities {
  public:
   // `vectors` is [sequences, dimensions].

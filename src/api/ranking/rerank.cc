@@ -111,8 +111,7 @@ constexpr Field<RerankRequest> kRerankFields[] = {
      }},
 };
 
-// Returns the documents in the order of their scores. Documents with equal scores stay in the request's
-// order.
+// Returns the documents in the order of their scores; equal ones stay in the request's order.
 std::vector<std::pair<std::size_t, double>> ranked(const std::vector<float>& vectors, int dimensions,
                                                    std::size_t num_documents) {
   const Similarities similarities(vectors, dimensions);

@@ -10,8 +10,7 @@ using base::Status;
 
 namespace {
 
-// Returns the items after the last call of a tool of this server. Earlier items are in the messages of
-// earlier rounds.
+// The items after the last call of a tool of this server. Earlier items are in messages of earlier rounds.
 json::array last_items(const json::object& response) {
   json::array items;
   for (const json::value& item : response.at("output").as_array()) {

@@ -60,8 +60,8 @@ bool has_to_look_up(const ResponsesRequest& request) {
   return !request.previous_id.empty() || !request.conversation_id.empty() || has_references(request.items);
 }
 
-// What a request refers to: the items of earlier responses or the conversation so far, and the request's own
-// items with references resolved.
+// The stored things that a request refers to: items of earlier responses or the conversation so far, and the
+// request's own items with references resolved.
 struct LookedUp {
   json::array earlier;
   std::optional<TurnPlace> place;
@@ -120,8 +120,7 @@ Status complete_request(ResponsesRequest& request, LookedUp found) {
   return base::ok();
 }
 
-// A size that always sends the work to another thread, since the store may add a long text to a short
-// request.
+// A size that always means another thread, since the store may add a long text to a short request.
 constexpr std::size_t kNotHere = kSmallBody + 1;
 
 // Completes a request that refers to stored items.

@@ -19,7 +19,7 @@ struct ResponsesRequest {
   std::string instructions;
   std::string previous_id;
   std::string conversation_id;
-  // Of a turn of a conversation, once they were looked up: its place, and the messages that it adds.
+  // If the request is a turn of a conversation and was looked up: its place, and the messages that it adds.
   std::optional<TurnPlace> place = std::nullopt;
   std::vector<store::Message> added = {};
   bool store = true;

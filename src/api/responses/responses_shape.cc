@@ -168,8 +168,7 @@ class ItemShape final : public ResponsesShape {
     return {{"code", "server_error"}, {"message", body.at("error").at("message")}};
   }
 
-  // An error `cancelled` means that a background response was cancelled; any other response has lost its
-  // client.
+  // An error `cancelled` means cancellation for a background response only; others have lost their client.
   bool is_cancelled(const base::Error& error) const {
     const json::value* background = echo_.if_contains("background");
     return error.code == base::ErrorCode::cancelled && background != nullptr && *background == true;

@@ -46,8 +46,7 @@ Result<json::object> object_of(const store::StoredAnswer& response) {
   return std::move(body.get_object());
 }
 
-// Marks a response as failed because the process that generated it is gone, and no other process continues
-// it.
+// Marks a response as failed: the process that generated it is gone, and no other process continues it.
 Status tell_interruption(store::StoredAnswer& response) {
   TRY(json::object body, object_of(response));
   body["status"] = "failed";
@@ -57,8 +56,7 @@ Status tell_interruption(store::StoredAnswer& response) {
   return base::ok();
 }
 
-// A response in a conversation cannot be continued by its id: its input is only the last part of what its
-// model read.
+// Refuses to continue a response of a conversation by its id, since its input is only the last part.
 Status check_not_conversed(const store::StoredAnswer& response) {
   TRY(const json::object body, object_of(response));
   const json::value* conversation = body.if_contains("conversation");
@@ -119,8 +117,7 @@ asio::awaitable<void> stream_response(Service& service, Exchange& exchange,
   const std::string id = exchange.parameter("id");
   const std::int64_t last_seen = starting_after.value_or(-1);
   Result<std::shared_ptr<EventLog>> log = service.streams.find(key_of(exchange));
-  // If the first events have been dropped, a reader that wants all events of an ended stream gets them made
-  // anew.
+  // If the first events of an ended stream were dropped, a reader that wants all gets them made anew.
   if (log.ok() && id.starts_with("resp_") && (starting_after || !(*log)->ended() || (*log)->has_all())) {
     co_await replay_log(service, exchange, std::move(*log), static_cast<std::uint64_t>(last_seen + 1));
     co_return;

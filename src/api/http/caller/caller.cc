@@ -24,8 +24,7 @@ bool is_bearer(std::string_view scheme) {
                             [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; });
 }
 
-// Finds the key in "Authorization: Bearer KEY", as OpenAI's clients send it, or "x-api-key: KEY", as
-// Anthropic's do.
+// Finds the key: OpenAI's clients send "Authorization: Bearer KEY", and Anthropic's "x-api-key: KEY".
 std::optional<std::string_view> shown_key(const net::HttpRequest& head) {
   if (const auto given = head.header("authorization")) {
     const std::size_t space = given->find(' ');

@@ -18,9 +18,9 @@ struct Service;
 enum class Scope;
 struct Service;
 
-// Finds out from the headers alone, before a body is read, who asks. unauthenticated: a key is needed, and
-// the request has no valid one. forbidden: the key does not allow this scope. Errors never reveal anything
-// about the key.
+// Finds out from the headers alone, before a body is read, who asks. unauthenticated: the request has no
+// valid key and needs one. forbidden: its key or its address does not allow this scope. Errors never reveal a
+// key.
 base::Result<tenancy::Caller> caller_of(const tenancy::Directory& directory, const net::HttpRequest& head,
                                         Scope scope);
 
@@ -48,7 +48,7 @@ Asker part_of(Asker asker);
 // The models that the caller may use, and how much of their context. The caller outlives the result.
 router::Reach reach_of(const tenancy::Caller& caller);
 
-// What the engines are told about the asker. Cached prefixes are shared inside a flow.
+// The data about the asker that the engines get. Cached prefixes are shared inside a flow.
 wire::Origin origin_of(const Asker& asker);
 
 }  // namespace kvasir::api

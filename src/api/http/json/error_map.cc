@@ -102,8 +102,7 @@ net::HttpResponse with_challenge(net::HttpResponse response) {
 constexpr std::string_view kQuotaReason = "insufficient_quota";
 constexpr double kMaxRetryAfterS = 31.0 * 24 * 3600;
 
-// Tells clients whether to try again. OpenAI's clients try again twice after any 429 unless the answer
-// forbids it.
+// Says whether to try again. OpenAI's clients try again twice after any 429 unless the answer forbids it.
 void add_retry_headers(const Error& error, net::HttpResponse& response) {
   if (error.retry_after_s < 0 || error.reason == kQuotaReason)
     response.headers.push_back({"x-should-retry", "false"});

@@ -49,8 +49,7 @@ base::Result<std::int64_t> read_integer(const json::value& value, IntegerRange r
 base::Result<bool> read_bool(const json::value& value);
 base::Result<std::string> read_string(const json::value& value);
 
-// The error for a known field that this server does not support. It becomes a 400; the field is never
-// ignored.
+// The error for a known field that is not supported here. It becomes a 400; the field is never ignored.
 base::Error not_supported(std::string_view what);
 
 // Adds `field` to the error. A field that the error already names is inside `field`: "stop" + "[2]".

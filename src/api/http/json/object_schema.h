@@ -40,8 +40,8 @@ void warn_of_others(const json::object& object, std::span<const Field<Target>> t
   ObjectSchema().add(table).warn_of_others(object, warnings, place);
 }
 
-// Adds a warning if the object has both `other` and `used`, two names of one field, with different values.
-// `other` is ignored.
+// Warns that `other` is ignored if the object also has `used`, a second name of that field, with another
+// value.
 void warn_of_other_name(const json::object& object, std::string_view used, std::string_view other,
                         std::vector<std::string>& warnings);
 

@@ -6,7 +6,7 @@
 #include "api/http/service/service.h"
 #include "base/clock.h"
 
-// What is recorded of a request that has ended: one line in the log and its trace.
+// The records of a request that has ended: one line in the log and its trace.
 namespace kvasir::api {
 
 // Begins the trace of a request, which continues the client's trace if the headers name one. A probe or a

@@ -50,8 +50,7 @@ class RequestMeter {
 
   const std::shared_ptr<RequestTrace>& trace() const { return trace_; }
 
-  // Called when the request was admitted and begins to run. If it has several parts, only the promise of the
-  // first counts.
+  // Called when the request, or a part of it, was admitted and begins to run. Only the first promise counts.
   void begin(const std::string& model, const Promise& promise = {});
   void note_token();
   // Records the time between two tokens.

@@ -17,7 +17,7 @@
 
 namespace kvasir::api {
 
-// What one model's requests read and wrote.
+// The tokens that one model's requests read and wrote.
 struct ModelMetrics {
   obs::Counter& prompt_tokens;  // those that had to be computed
   obs::Counter& cached_tokens;  // prompt tokens from the prefix cache
@@ -28,8 +28,7 @@ struct ModelMetrics {
   void count_tokens(const wire::Usage& usage);
 };
 
-// The requests of one model and one class, as clients see them. Times are measured from when the request was
-// read.
+// The requests of one model and one class, as clients see them. Times begin when the request was read.
 struct ClassMetrics {
   obs::Histogram& ttft;  // until the first token
   obs::Histogram& tpot;  // mean time of each further token of a request
@@ -57,8 +56,7 @@ class ApiMetrics {
   // `registry` and `clock` outlive this object.
   ApiMetrics(obs::Registry& registry, const base::Clock& clock);
 
-  // `model` must be known to the router and `tier` to the settings, so that clients cannot add rows.
-  // References stay valid.
+  // The router must know `model`, and the settings `tier`: clients cannot add rows. References stay valid.
   ModelMetrics& of_model(const std::string& model);
   ClassMetrics& of_class(const std::string& model, const std::string& tier);
   // Counts a request of this tier that never began to run.

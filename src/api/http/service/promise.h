@@ -2,7 +2,7 @@
 
 namespace kvasir::api {
 
-// What a request was promised about its times when it was admitted. 0 means: nothing.
+// The times that a request was promised or predicted when it was admitted. 0 means: none.
 struct Promise {
   double ttft_s = 0;            // the first token should come within this time
   double tpot_s = 0;            // each further token of an answer should take this long at most, on average

@@ -11,8 +11,8 @@
 
 namespace kvasir::api {
 
-// What becomes known about a request while it runs, for its trace and its log line. Shared by everything that
-// works for the request, on its executor.
+// Facts that are found out about a request while it runs, for its trace and its log line. Shared by
+// everything that works for the request, on its executor.
 struct RequestTrace {
   explicit RequestTrace(std::shared_ptr<obs::Trace> spans_in) : spans(std::move(spans_in)) {}
 

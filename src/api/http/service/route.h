@@ -16,8 +16,8 @@ enum class RouteKind { work, view };
 enum class Scope {
   anyone,   // probes: no key is ever needed
   holder,   // callers with any valid key
-  metrics,  // whoever scrapes the metrics, and administrators
-  tenant,   // whoever may use the models; a caller sees only its own tenant's things
+  metrics,  // clients that scrape the metrics, and administrators
+  tenant,   // callers that may use the models; each sees only its own tenant's things
   machine,  // administrators, or this machine itself if no key is needed
   admin,    // administrators, who make tenants and keys; a key is always needed
 };

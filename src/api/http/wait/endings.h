@@ -25,8 +25,8 @@ class Endings {
     const std::string id_;
   };
 
-  // Returns false if no work of this id goes on. Otherwise `told` is called once at its end, on any thread;
-  // it may only post.
+  // Returns false if no work of this id goes on. Otherwise calls `told` once at its end, on any thread;
+  // `told` may only post.
   bool tell(const std::string& id, std::function<void()> told) {
     const std::lock_guard lock(mutex_);
     const auto found = running_.find(id);

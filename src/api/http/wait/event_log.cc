@@ -12,8 +12,8 @@ using base::Result;
 
 namespace {
 
-// Once half of all places are taken, one tenant may have at most a quarter of all places, so that it cannot
-// take the rest as well.
+// Once half of all places are taken, one tenant may have at most a quarter of all places, so that others find
+// room.
 constexpr std::size_t kPartOfATenant = 4;
 
 Error too_many(std::string message) {

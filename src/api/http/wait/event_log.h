@@ -38,8 +38,7 @@ class EventLog {
     std::uint64_t last = 0;  // number of the last event on the page; `after` if there is none
     bool complete = false;   // no event will follow
   };
-  // Returns the events after number `after`, about `max_bytes` of them at most. not_found: some of them have
-  // been dropped.
+  // The events after number `after`, at most about `max_bytes` of them. not_found: some have been dropped.
   base::Result<Page> read(std::uint64_t after, std::size_t max_bytes) const;
 
   // The stream has a reader while one of these objects lives. `changed` is called, on any thread, when there
@@ -90,8 +89,7 @@ class EventLogs {
 
   EventLogs(Limits limits, const base::Clock& clock) : limits_(limits), clock_(clock) {}
 
-  // Makes a log. If there is no room, it replaces the log that ended first. exhausted: too many streams are
-  // running.
+  // Makes a log. If there is no room, the log that ended first is dropped. exhausted: too many streams run.
   base::Result<std::shared_ptr<EventLog>> open(const store::Key& key);
   base::Result<std::shared_ptr<EventLog>> find(const store::Key& key);
   // Removes the log, so that `find` no longer finds it. Its present readers go on reading.

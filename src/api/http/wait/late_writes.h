@@ -44,8 +44,8 @@ class LateWrites {
   // If `writes` would exceed the memory limit, `otherwise` is queued instead: a small write that leaves the
   // record usable.
   void add(Writes writes, Write otherwise);
-  // Retries the queue once, up to the first failure, and joins the thread. Writes that remain, or are added
-  // later, are lost.
+  // Retries the queue once, up to the first failure, and joins the thread. Remaining and later writes are
+  // lost.
   void stop();
 
  private:

@@ -34,8 +34,7 @@ struct Lobby::Line {
   std::map<std::string, double> finish;  // by flow: the start of its next request
   double now = 0;                        // the highest start of a request that has left as the first
 
-  // Moves `now` on and forgets the flows that would start there anyway, so that a line that never ends stays
-  // small.
+  // Moves `now` on and forgets the flows that would start there anyway, so that `finish` stays small.
   void move_on(double start) {
     now = std::max(now, start);
     if (finish.size() > 2 * waiting.size())

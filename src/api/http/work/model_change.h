@@ -36,7 +36,7 @@ class ModelChange {
 
   // Starts the change. Returns the errors of Residence's methods.
   boost::asio::awaitable<base::Status> begin();
-  // Waits until the change is done, and reports its progress to `story` unless that is null. cancelled: the
+  // Waits until the change is done, and reports its progress to `story` if there is one. cancelled: the
   // client left.
   boost::asio::awaitable<base::Status> follow(const ModelStory* story);
 

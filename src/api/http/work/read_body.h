@@ -12,8 +12,7 @@
 
 namespace kvasir::api {
 
-// Reads an exchange's body. A large body is read away from the I/O threads. The exchange keeps only the
-// body's length.
+// Reads an exchange's body, away from the I/O threads if it is large. The exchange keeps only its length.
 template <class T>
 boost::asio::awaitable<base::Result<T>> read_body(Service& service, Exchange& exchange,
                                                   base::Result<T> (*read)(json::object body)) {

@@ -134,7 +134,7 @@ class GivenUpOnDisconnect {
   net::Responder& responder_;
 };
 
-// What happens to work whose client leaves.
+// Whether work is given up or goes on when its client leaves.
 enum class WhenLeft { give_up, go_on };
 
 // Runs short work here and long work on the queue. cancelled: the work was given up.
