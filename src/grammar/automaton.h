@@ -14,8 +14,8 @@ namespace kvasir::grammar {
 
 using StateId = std::uint32_t;
 
-// A deterministic automaton for one pass through a loop whose body is a prefix-free language of bytes, mostly
-// one character. Such loops need no walk over the vocabulary for each state (see LoopSlice).
+// A deterministic automaton for one pass through a loop whose body is a prefix-free language of bytes,
+// usually one character. Such loops need no walk over the vocabulary for each state (see LoopSlice).
 struct LoopBody {
   static constexpr std::uint8_t kDead = 255;
   static constexpr std::uint8_t kDone = 254;  // the pass is complete
@@ -82,7 +82,7 @@ class Automaton {
   struct Rule {
     StateId start = 0;
     bool nullable = false;
-    std::uint32_t component = 0;  // in the graph of calls before any byte; callers have smaller numbers
+    std::uint32_t component = 0;  // in the graph of calls made before any byte; callers have smaller numbers
     std::vector<StartItem> start_items;  // states with byte edges that are reachable without a byte
     std::vector<StartCall> start_calls;
   };
@@ -114,7 +114,7 @@ class Automaton {
   int num_classes() const { return num_classes_; }
   std::uint8_t byte_of_class(int cls) const { return byte_of_class_[cls]; }
 
-  // The state and count after an empty edge. False if the count forbids the edge.
+  // Sets the state and count after an empty edge. False if the count forbids the edge.
   bool move(const EmptyEdge& edge, std::uint32_t count, StateId& state, std::uint32_t& next_count) const {
     state = edge.target;
     next_count = count;

@@ -299,7 +299,8 @@ void CharDfa::prune() {
   }
 }
 
-// Splits the states into classes until all of a class lead to the same classes, and keeps one of each.
+// Splits the states into classes until all states of a class lead to the same classes, and keeps one state of
+// each.
 void CharDfa::merge_equal_states() {
   constexpr std::size_t kMaxMerged = 600;  // the time grows with the square
   if (states_.empty() || states_.size() > kMaxMerged) return;

@@ -20,7 +20,7 @@ struct StringDemands {
   std::vector<std::string> not_equal;   // UTF-8
   std::uint32_t min_length = 0;         // in characters
   std::uint32_t max_length = kUnbounded;
-  std::size_t max_states = 4000;  // more are an error
+  std::size_t max_states = 4000;  // making more is an error
 };
 
 // The strings that meet all demands, as a deterministic automaton over characters, since regular expressions
@@ -31,7 +31,7 @@ class CharDfa {
 
   bool empty() const { return states_.empty(); }
   bool matches(std::string_view utf8) const;
-  // With quotes if the encoding is json.
+  // Adds the strings to the grammar, in quotes if the encoding is json.
   NodeId emit(Grammar& grammar, CharEncoding encoding) const;
 
  private:

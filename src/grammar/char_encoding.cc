@@ -23,7 +23,8 @@ int encode(std::uint32_t c, Bytes& out) {
   return length;
 }
 
-// The encodings between two of the same length, from byte `at` on, as a tree of byte ranges.
+// All encodings between `first` and `last`, which are equally long, from byte `at` on, as a tree of byte
+// ranges.
 NodeId between(Grammar& g, const Bytes& first, const Bytes& last, int at, int length) {
   const NodeId here = g.bytes(ByteSet::range(first[at], last[at]));
   if (at + 1 == length) return here;

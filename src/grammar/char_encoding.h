@@ -19,8 +19,9 @@ enum class CharEncoding {
 // One character of the set.
 NodeId char_node(Grammar& grammar, const CodepointSet& set, CharEncoding encoding);
 
-// The same for CharEncoding::json, but parts that most large sets have in common are rules that the whole
-// grammar shares. This is small if there are many such sets, but masks are not fast for a loop over it.
+// As above, for CharEncoding::json, but parts that most large sets have in common become rules that the whole
+// grammar shares. The grammar stays small even with many such sets, but masks are not fast for a loop over
+// such a node.
 NodeId compact_char_node(Grammar& grammar, const CodepointSet& set);
 
 // One character of a JSON string in any form that JSON allows. Surrogate escapes come only in pairs.

@@ -20,14 +20,15 @@ struct GrammarLimits {
   std::size_t max_configuration_bytes = std::size_t{24} << 20;
   std::size_t max_mask_bytes = std::size_t{16} << 20;
   std::size_t max_items = 4000;
-  // The least work allowed for one sequence, in units of about 5 ns: a reserve that each accepted token
-  // refills. The reserve bounds one call (4 M: about 20 ms), and the refill bounds the average.
+  // The work allowed for one sequence, in units of about 5 ns; a large vocabulary raises it. Each accepted
+  // token refills a reserve. The reserve bounds one call (4 M: about 20 ms), and the refill bounds the
+  // average.
   std::int64_t work_reserve = 4'000'000;
   std::int64_t work_per_token = 400'000;
-  // Spent on masks while compiling, so that the first tokens need not wait for them.
+  // Work that is spent on masks while compiling, so that the first tokens need not wait for them.
   std::int64_t warm_up_work = 300'000;
-  // For the walks over the vocabulary while compiling: one for each kind of loop, about 10 ms each for 150 K
-  // tokens.
+  // Bounds the walks over the vocabulary while compiling: one for each kind of loop, about 10 ms each for
+  // 150,000 tokens.
   std::chrono::milliseconds max_compile_time{2000};
 };
 
@@ -35,17 +36,17 @@ struct GrammarLimits {
 // share what matching has computed. Thread-safe: matchers of one grammar take turns.
 class CompiledGrammar {
  public:
-  // Takes milliseconds for a large vocabulary, so it must not run on the engine's thread. `source` is kept
-  // for those who compile the grammar again elsewhere.
+  // Takes milliseconds for a large vocabulary, so it must not run on the engine's thread. `source` is kept so
+  // that the grammar can be compiled again elsewhere.
   static base::Result<std::shared_ptr<CompiledGrammar>> create(
       const Grammar& grammar, std::shared_ptr<const TokenTrie> trie, GrammarLimits limits = {},
       std::shared_ptr<const GrammarSource> source = nullptr);
 
   // The shared results of matching. When they reach their size limit, a matcher starts a new generation and
-  // takes only its own position along. The old one dies with its last matcher.
+  // takes only its own position along. The old one is destroyed with its last matcher.
   struct Generation {
     Generation(const CompiledGrammar& grammar);
-    std::mutex mutex;  // guards the rest
+    std::mutex mutex;  // guards the other members
     Pushdown pushdown;
     MaskTable masks;
   };
@@ -56,9 +57,9 @@ class CompiledGrammar {
   const TokenTrie& trie() const { return *trie_; }
   const GrammarLimits& limits() const { return limits_; }
   const Automaton& automaton() const { return *automaton_; }
-  // What the source asks for and the grammar does not enforce.
+  // Notes on what the source asks for and the grammar does not enforce.
   const std::vector<Note>& notes() const { return notes_; }
-  // What it was compiled from; null if it was built by hand.
+  // The source of the grammar; null if it was built by hand.
   const std::shared_ptr<const GrammarSource>& source() const { return source_; }
 
  private:

@@ -128,7 +128,7 @@ base::Result<NodeId> EbnfParser::parse(std::optional<Dialect> only) {
   return finish();
 }
 
-// What stands where a rule would have to begin.
+// The error for text that stands where a rule would have to begin.
 base::Error EbnfParser::no_rule_here() {
   const std::size_t after = at_ + peek_name().size();
   const char next = after < text_.size() ? text_[after] : '\0';
@@ -236,7 +236,7 @@ base::Result<NodeId> EbnfParser::parse_choice() {
     return base::error(base::ErrorCode::too_large, "the grammar is nested deeper than {}", kMaxEbnfDepth);
   }
   std::vector<NodeId> ways;
-  take("|");  // Lark allows it before the first
+  take("|");  // Lark allows a | before the first way
   do {
     TRY(const NodeId way, parse_sequence());
     ways.push_back(way);

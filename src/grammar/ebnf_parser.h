@@ -20,7 +20,7 @@ class EbnfParser {
   EbnfParser(std::string_view text, Grammar& grammar, CharEncoding encoding = CharEncoding::plain)
       : text_(text), g_(grammar), encoding_(encoding) {}
 
-  // Reads the whole text, in the one dialect if it is named. The result is what the texts match.
+  // Reads the whole text, in the dialect `only` if it is given. Returns the node of the texts that match.
   base::Result<NodeId> parse(std::optional<Dialect> only = std::nullopt);
 
  private:
@@ -55,7 +55,7 @@ class EbnfParser {
   base::Result<std::u32string> parse_quoted();
   base::Result<char32_t> parse_escape();
 
-  // A text element. In Lark's rules, ignored text may follow it.
+  // Makes a text element. In Lark's rules, ignored text may follow it.
   NodeId terminal(NodeId node);
   NodeId chars(const CodepointSet& set) { return char_node(g_, set, encoding_); }
   NodeId literal(std::string_view utf8);

@@ -53,8 +53,8 @@ class Grammar {
   // A rule may be referred to before it is defined. A rule that is never defined matches nothing.
   RuleId add_rule(std::string name);
   void define(RuleId rule, NodeId body);
-  // The rule of this name, for parts that a grammar has in common. It is created at first use: `make` returns
-  // its body, which may refer to the rule itself.
+  // The rule of this name, for parts that a grammar needs more than once. It is created at first use: `make`
+  // returns its body, which may refer to the rule itself.
   RuleId shared_rule(const std::string& name, const std::function<NodeId()>& make);
   void set_root(RuleId rule) { root_ = rule; }
 
@@ -67,10 +67,10 @@ class Grammar {
   std::size_t size() const { return size_; }
   bool full() const { return size_ > max_size_; }
 
-  // too_large if the size limit was exceeded.
+  // Fails with too_large if the size limit was exceeded.
   base::Status check() const;
 
-  // What the source asks for and the grammar does not enforce, for the client's information.
+  // Notes on what the source asks for and the grammar does not enforce, for the client's information.
   const std::vector<Note>& notes() const { return notes_; }
   void add_notes(std::vector<Note> notes);
 

@@ -17,9 +17,9 @@ namespace kvasir::grammar {
 // The grammar of a source, independent of any vocabulary.
 base::Result<Grammar> grammar_of(const GrammarSource& source);
 
-// Compiled grammars of one vocabulary; the most recently used are kept. Thread-safe. If several threads want
-// the same source, one compiles it and the others wait. Compiling takes milliseconds, so it must not run on
-// the engine's thread.
+// Compiles grammars for one vocabulary, and keeps the most recently used ones. Thread-safe. If several
+// threads want the same source, one compiles it and the others wait. Compiling takes milliseconds, so it must
+// not run on the engine's thread.
 class GrammarCompiler {
  public:
   struct Limits {

@@ -6,7 +6,8 @@
 
 namespace kvasir::grammar {
 
-// Properties of every node that are needed before states are made. Linear in the grammar's size.
+// Properties of every node that are needed before states are made. To find them takes time linear in the
+// grammar's size.
 struct GrammarFacts {
   std::vector<bool> productive;     // matches something; other nodes are left out of the automaton
   std::vector<bool> nullable;       // matches the empty text

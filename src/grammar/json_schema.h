@@ -9,8 +9,8 @@
 namespace kvasir::grammar {
 
 struct JsonSchemaOptions {
-  // Blanks in one place: after `{ [ , :` and before `} ]`. Bounded, since a model may go on writing blanks; 0
-  // is compact.
+  // The most blanks in one place: after `{ [ , :` and before `} ]`. Bounded, since a model may go on writing
+  // blanks. 0 makes the JSON compact.
   std::uint32_t max_whitespace = 32;
 };
 

@@ -9,10 +9,10 @@
 
 namespace kvasir::grammar {
 
-// The results for a loop over one body and a vocabulary, for all bounds of the loop: which tokens lie wholly
-// inside the loop (and how many passes they make), and where in the trie a token may leave it. One walk over
-// the trie answers this for every state and every count of every such loop. Without it each character of a
-// `maxLength` string would need a walk.
+// The results of one walk over the vocabulary for loops over one body: which tokens are wholly inside a loop
+// (and how many passes they make), and where in the trie a token may leave it. They hold for every state and
+// every count of every such loop, whatever its bounds. Without them, each character of a `maxLength` string
+// would need a walk.
 struct LoopSlice {
   struct Inside {
     TokenId token;

@@ -2,11 +2,12 @@
 
 #include "grammar/mask_table.h"
 
-// Tokens of states that differ little from a loop over characters.
+// Finds the tokens of states that differ little from a loop over characters.
 namespace kvasir::grammar {
 namespace {
 
-// A walk is short if it does not lead to one configuration for at least this share of the vocabulary.
+// A successor is the usual one if at least one part in this many of the vocabulary leads to it. Without such
+// a successor, a walk is short anyway.
 constexpr std::size_t kMinShareOfUsual = 4;
 constexpr int kMaxOtherBytes = 16;
 constexpr int kMaxRestOfChar = 3;  // bytes after the first of a character
@@ -130,7 +131,7 @@ bool MaskTable::walk_beside(ConfigId config, const Local& usual_local, ConfigId 
   path_[0] = config;
   usual_path_[0] = usual;
   auto usual_exit = usual_local.exits.begin();
-  // The usual exits before `end` hold, except those from `begin` on.
+  // Keeps the usual exits before `begin`, and drops those from `begin` up to `end`.
   const auto drop_exits = [&](std::uint32_t begin, std::uint32_t end) {
     for (; usual_exit != usual_local.exits.end() && *usual_exit < end; ++usual_exit) {
       if (*usual_exit < begin) local.exits.push_back(*usual_exit);

@@ -189,7 +189,7 @@ bool MaskTable::compute_loop(const Item& item, const LoopSlice& slice, Local& lo
   return true;
 }
 
-// Follows the tokens that make enough passes and then continue with `config`, which begins unlike a pass.
+// Follows the tokens that make enough passes and then continue with `config`, which cannot begin like a pass.
 bool MaskTable::leave_loop(ConfigId config, Local& local, Mask& mask, Exits* exits) {
   bool ok = true;
   pushdown_.first_bytes(config).for_each([&](std::uint8_t byte) {

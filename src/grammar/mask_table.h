@@ -15,8 +15,8 @@ namespace kvasir::grammar {
 
 // Computes which tokens a configuration allows. The work is split at the top frame: what a token may do
 // inside the current rule is computed once for the rule's states, whatever called it, and only tokens that
-// leave the rule are followed into the callers. Results are kept for each configuration. Same owner and
-// thread as its Pushdown.
+// leave the rule are followed into the callers. Results are kept for each configuration. Has the owner and
+// the thread of its Pushdown.
 class MaskTable {
  public:
   // A mask in parts: masks of slices, words of its own, and single tokens.
@@ -29,11 +29,12 @@ class MaskTable {
   MaskTable(Pushdown& pushdown, const TokenTrie& trie, std::size_t max_bytes)
       : pushdown_(pushdown), trie_(trie), max_bytes_(max_bytes) {}
 
-  // Null if a limit was reached (see Pushdown::failure). Valid until the next call.
+  // The mask of a configuration, valid until the next call. Null if a limit was reached (see
+  // Pushdown::failure).
   const Mask* find(ConfigId config);
 
-  // Computes what rules allow at their beginning, in the order of the rules, until the pushdown's work is
-  // spent.
+  // Computes the tokens that rules allow at their beginning, in the order of the rules, until the pushdown's
+  // work is spent.
   void warm_up();
 
   // Sets the bits of `mask`, and clears all others.
@@ -69,7 +70,7 @@ class MaskTable {
 
   using Exits = std::vector<std::uint32_t>;
 
-  // If `exits` is given, these also find where the rule below all frames may have ended.
+  // If `exits` is given, these also find where a rule that is examined alone may have ended (see kBottom).
   bool compute(ConfigId config, Mask& mask, Exits* exits);
   bool add_frame(std::span<const Item> items, Mask& mask, Exits* exits);
   bool add_local(const Local& local, std::span<const Item> items, Mask& mask, Exits* exits);
@@ -82,9 +83,10 @@ class MaskTable {
   bool leave_loop(ConfigId config, Local& local, Mask& mask, Exits* exits);
   const LoopSlice& slice_of(std::int32_t body);
 
-  // Most states in a string differ from a loop over characters for few tokens only. So their tokens are found
-  // beside those of the loop: a subtree is skipped where both have come to the same configuration.
-  // The configuration that follows for most of the vocabulary, if its tokens come from a slice; else kDead.
+  // Most states in a string allow almost the same tokens as a loop over characters. So their tokens are found
+  // by a walk beside that loop, which skips a subtree once both have come to the same configuration.
+  // The usual successor is the configuration that most of the vocabulary leads to, if its tokens come from a
+  // slice; else kDead.
   ConfigId usual_successor(ConfigId config);
   bool is_sliced(ConfigId config);
   bool in_endless_loop(std::span<const Item> items) const;
@@ -92,8 +94,8 @@ class MaskTable {
   const Local* local_beside(std::span<const Item> items);
   const Local* local_of_usual(ConfigId config);
   bool walk_beside(ConfigId config, const Local& usual_local, ConfigId usual, Local& local);
-  // Whether both are the same after any `max_bytes` bytes, and end nowhere before. They differ then only in
-  // how they are inside a character.
+  // Whether both come to the same configuration within `max_bytes` bytes, whatever the bytes are, and the
+  // rule ends in neither of them before. They then differ only inside a character.
   bool will_be_same(ConfigId a, ConfigId b, int max_bytes);
 
   // Follows `config` through the descendants of `node`. Adds tokens and, if `exits` is given, exits.
@@ -110,13 +112,13 @@ class MaskTable {
   std::unordered_map<ConfigId, Mask> masks_;
   std::unordered_map<ConfigId, Local> state_locals_;
   std::unordered_map<ConfigId, Local> usual_locals_;  // their masks are words, their exits are sorted
-  std::unordered_map<LoopKey, std::unique_ptr<Local>, LoopKeyHash> loop_locals_;  // null: not for slices
+  std::unordered_map<LoopKey, std::unique_ptr<Local>, LoopKeyHash> loop_locals_;  // null: needs a walk
   std::vector<std::shared_ptr<const LoopSlice>> slices_;                          // by loop body
   std::vector<ConfigId> path_;
   std::vector<ConfigId> usual_path_;
   bool in_usual_ = false;
   std::unordered_set<ConfigId> alone_;            // configurations without a usual successor
-  std::unordered_map<std::uint64_t, bool> same_;  // of pairs of configurations, see will_be_same
+  std::unordered_map<std::uint64_t, bool> same_;  // by pair of configurations, see will_be_same
 };
 
 }  // namespace kvasir::grammar

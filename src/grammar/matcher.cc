@@ -160,7 +160,7 @@ base::Result<std::vector<TokenId>> Matcher::forced_tokens(std::size_t max_tokens
   TRY(const std::string bytes, forced_bytes());
   if (bytes.empty() || max_tokens == 0) return tokens;
   const TokenTrie& trie = grammar_->trie();
-  // A tokenizer may put a space before a text. Its tokens are of no use then.
+  // A tokenizer may put a space before the text. Its tokens do not spell the text then, and are not used.
   std::size_t num_spelled = 0;
   for (const TokenId token : trie.tokenize(bytes)) {
     const std::string_view piece = trie.bytes_of(token);

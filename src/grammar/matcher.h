@@ -28,7 +28,7 @@ class Matcher {
   // Advances by a token's bytes, or by an end token. If the grammar does not allow it, returns false and
   // changes nothing.
   base::Result<bool> accept(TokenId token);
-  // The same for text without a token. `rollback` counts it as one step.
+  // As above, for text without a token. `rollback` counts it as one step.
   base::Result<bool> accept_bytes(std::string_view bytes);
   // Undoes the last `num_steps` accepted tokens, at most kMaxRollback.
   void rollback(std::size_t num_steps);
@@ -47,8 +47,8 @@ class Matcher {
   base::Result<std::string> forced_bytes(std::size_t max_bytes = 256);
   // The only token that may come next, if there is only one. It can be emitted without sampling.
   base::Result<std::optional<TokenId>> forced_token();
-  // Tokens that can be appended without sampling: the forced bytes, split as the model would. The last token
-  // is left to the sampler, since a longer one might begin with it, unless nothing can follow.
+  // Tokens that can be appended without sampling: the forced bytes, split as the model would split them. The
+  // last token is left to the sampler, since a longer one might begin with it, unless nothing can follow.
   base::Result<std::vector<TokenId>> forced_tokens(std::size_t max_tokens);
   // Whether the text is complete and nothing but the end may come.
   base::Result<bool> must_end();

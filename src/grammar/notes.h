@@ -14,7 +14,7 @@ struct Note {
   std::size_t num_places = 1;
 };
 
-// The first few different notes on one source. A place counts once.
+// Collects the first few different notes on one source. Each place counts once.
 class Notes {
  public:
   void add(const std::string& what, const std::string& path);

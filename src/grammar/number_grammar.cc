@@ -16,7 +16,7 @@ NodeId digits(Grammar& g, std::uint32_t min, std::uint32_t max) {
 
 // A bound on a magnitude.
 struct Limit {
-  std::string whole;  // "0" for zero, so that it is as long as it is written
+  std::string whole;  // "0" for zero, so that its length is that of the written number
   std::string fraction;
   bool excluded = false;
 };
@@ -98,7 +98,7 @@ class Magnitudes {
     return g_.choice(std::move(ways));
   }
 
-  // At least one more digit when `at` is 0.
+  // The digits of the fraction from number `at` on: at least one if `at` is 0.
   NodeId fraction_digits(std::uint32_t at, Tight tight) {
     const std::uint32_t least = at == 0 ? 1 : 0;
     if (at >= kMaxDigits) return g_.never();

@@ -177,7 +177,7 @@ void Pushdown::add_callers(const PendingCall& call) {
     called_.emplace_back(call.rule, call.back);
     return;
   }
-  // All states that only end their rule are the same below the root, so that equal calls have one frame.
+  // Below the root, all states that only end their rule count as one, so that equal calls have one frame.
   if (call.back.frame <= kBottom) {
     called_.emplace_back(call.rule, Item{automaton_->end_state(), 0, call.back.frame});
     return;

@@ -12,7 +12,7 @@ using Node = std::uint32_t;
 using Kind = Regex::Kind;
 
 constexpr std::size_t kMaxNodes = 50'000;
-// Nodes that the removal of anchors adds, and their children.
+// The most nodes that the removal of anchors may add, counted with their children.
 constexpr std::size_t kMaxAdded = 200'000;
 
 base::Error too_large() {

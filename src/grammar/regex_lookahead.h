@@ -14,7 +14,7 @@ struct SplitPattern {
   std::vector<std::string> not_match;
 };
 
-// Leaves the pattern as it is if it has none there, or if they do not apply to the whole pattern.
+// Leaves the pattern as it is if it has no such look-aheads, or if they do not apply to the whole pattern.
 SplitPattern split_lookaheads(std::string_view pattern);
 
 // The pattern that matches this text alone.

@@ -45,7 +45,7 @@ class RegexParser {
   base::Error wrong(std::string_view what) const;
   base::Error unsupported(std::string_view what) const;
   Node add(Regex::Node node);
-  // With the letters of the other case where the flags ask for them.
+  // Adds the letters of the other case to the set, if the flags ask for them.
   CodepointSet folded(CodepointSet set) const;
   Node add_chars(CodepointSet set) { return add({.kind = Regex::Kind::chars, .chars = std::move(set)}); }
 

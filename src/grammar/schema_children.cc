@@ -168,7 +168,7 @@ base::Status SchemaMerge::add_key_patterns() {
   return base::ok();
 }
 
-// Declared properties in their order, then required ones that are not declared.
+// Adds the declared properties in their order, then required ones that are not declared.
 base::Status SchemaMerge::add_names() {
   const auto find = [&](std::string_view name) {
     auto it = std::ranges::find_if(spec_.properties, [&](const auto& p) { return p.name == name; });

@@ -209,7 +209,7 @@ base::Result<NodeId> SchemaCompiler::emit_string(const SchemaSpec& spec) {
   }
   auto dfa = spec.string_dfa();
   if (!dfa.ok() && spec.max_length != kUnbounded) {
-    // Each length is a state. Texts that are shorter than they might be are valid too.
+    // Each length is a state. A grammar of shorter texts only is still correct, since they are all valid.
     constexpr std::uint32_t kFewCharacters = 128;
     SchemaSpec shorter = spec;
     shorter.max_length = std::max(spec.min_length, kFewCharacters);

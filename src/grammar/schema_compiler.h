@@ -22,13 +22,13 @@ class SchemaCompiler {
 
   // The rule of the root.
   base::Result<RuleId> compile();
-  // The rule of the root as the arguments of a function: an object that has declared properties only. So do
-  // the objects in it that declare any. additionalProperties opens an object.
+  // The rule of the root as the arguments of a function: an object that has declared properties only. The
+  // same holds for the objects in it that declare any. additionalProperties opens an object.
   base::Result<RuleId> compile_arguments();
   // Any object.
   RuleId any_object();
 
-  // What the schema asks for and the rules do not enforce.
+  // Notes on what the schema asks for and the rules do not enforce.
   const std::vector<Note>& notes() const { return notes_.list(); }
 
  private:
@@ -50,7 +50,7 @@ class SchemaCompiler {
 
   base::Result<NodeId> emit_number(const SchemaSpec& spec);
   base::Result<NodeId> emit_string(const SchemaSpec& spec);
-  // Strings of a pattern, in quotes.
+  // The strings that match a pattern, in quotes.
   NodeId emit_pattern(const Regex& regex);
   base::Result<NodeId> emit_array(const SchemaSpec& spec);
   base::Result<std::optional<NodeId>> emit_items(const SchemaSpec& spec);

@@ -169,7 +169,7 @@ struct SchemaCompiler::Members {
   std::uint32_t num_counts = 1;
   NodeId close = 0;
   NodeId comma = 0;
-  bool rest_optional = true;  // all declared properties added so far
+  bool rest_optional = true;  // whether all declared properties added so far are optional
   std::vector<NodeId> next;
   std::vector<NodeId> tail;
 };
@@ -200,7 +200,7 @@ base::Result<NodeId> SchemaCompiler::emit_object(const SchemaSpec& spec) {
   return g_.sequence({g_.literal("{"), space(), g_.choice(std::move(ways))});
 }
 
-// Begins with the state after all declared properties.
+// Starts `members` with the state after all declared properties.
 void SchemaCompiler::start_members(std::optional<NodeId> undeclared, Members& members) {
   for (std::uint32_t c = 0; c < members.num_counts; ++c) {
     NodeId next = g_.never();

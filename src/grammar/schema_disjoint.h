@@ -13,7 +13,7 @@ class SchemaDisjoint {
  public:
   explicit SchemaDisjoint(const SchemaDocument& document) : document_(document) {}
 
-  // False if they are not disjoint, or if that is not found.
+  // True if they are surely disjoint.
   base::Result<bool> are_disjoint(const std::vector<Alternative>& left,
                                   const std::vector<Alternative>& right);
 

@@ -28,7 +28,8 @@ constexpr std::size_t kMaxAlternatives = 500;
 constexpr std::size_t kMaxAtoms = 200;
 constexpr int kMaxOverlaps = 100;  // between branches of one oneOf
 
-// Whether no value can meet all atoms, by their types or by a property that must be there and may not.
+// Whether no value can meet all atoms, because their types exclude each other or a required property is
+// forbidden.
 bool contradicts_itself(const Alternative& atoms) {
   unsigned types = kAllTypes;
   std::set<std::string_view> required;
@@ -53,7 +54,7 @@ bool contradicts_itself(const Alternative& atoms) {
          std::ranges::any_of(forbidden, [&](std::string_view name) { return required.contains(name); });
 }
 
-// Both apply, so every pair is combined.
+// Combines every pair of alternatives, since both sides apply.
 base::Status multiply(std::vector<Alternative>& left, const std::vector<Alternative>& right,
                       const std::string& path) {
   std::vector<Alternative> product;
@@ -216,7 +217,7 @@ base::Status SchemaDocument::expand_into(const SchemaRef& schema, Walk walk,
   return expand_conditions(schema, walk, out);
 }
 
-// not, if, and dependencies, as schemas without them.
+// Expands `not`, `if` and the dependencies as schemas without these keywords.
 base::Status SchemaDocument::expand_conditions(const SchemaRef& schema, Walk walk,
                                                std::vector<Alternative>& out) const {
   const json::object& object = schema.value->get_object();
@@ -265,8 +266,8 @@ base::Status SchemaDocument::expand_any(const SchemaRef& list, Walk walk,
   return multiply(out, any, list.path);
 }
 
-// Exactly one branch holds if no two can hold together. Where two can, each is narrowed to values that are
-// not valid under the other.
+// Exactly one branch holds if no two can hold together. If two can, each is narrowed to values that are not
+// valid under the other.
 base::Status SchemaDocument::exclude_others(const SchemaRef& list, Walk walk,
                                             const std::vector<Alternative>& base,
                                             std::vector<std::vector<Alternative>>& branches) const {

@@ -25,7 +25,7 @@ TEST(JsonSchema, CombinedSchemas) {
                           {"type":"object","properties":{"kind":{"const":"b"}},"required":["kind"]},{"type":"null"}]})");
   EXPECT_TRUE(one.takes(R"({"kind":"b"})"));
   EXPECT_TRUE(one.takes("null"));
-  // Formats are annotations for many validators, so that being of no format says nothing.
+  // Many validators treat formats as annotations, so a value that is not of a format cannot be described.
   Schema overlap(
       R"({"properties":{"p":{"type":"string","oneOf":[{"format":"ipv4"},{"format":"hostname"}]}}})");
   EXPECT_EQ(overlap.error().code, base::ErrorCode::unsupported);

@@ -31,10 +31,10 @@ unsigned types_of(const json::value& type) {
   for (const auto& [bits, name] : kTypeNames) {
     if (type == name) return bits;
   }
-  return kAllTypes;  // unknown, so nothing is outside of it
+  return kAllTypes;  // an unknown type: no value is taken to be outside of it
 }
 
-// Fractions alone have no name, and so are left out.
+// Fractions without integers have no type name, so they are left out.
 json::array names_of(unsigned types) {
   json::array names;
   for (const auto& [bits, name] : kTypeNames) {
@@ -89,7 +89,8 @@ json::value any_of(json::array ways) {
   return json::object{{"anyOf", std::move(ways)}};
 }
 
-// Values of a type that the list has are left out, except strings and booleans.
+// Adds values that are not in the list: those of types that the list does not have, and all other strings and
+// booleans.
 void add_values(const json::array& values, json::array& ways) {
   unsigned types = 0;
   json::array strings;
@@ -165,7 +166,7 @@ json::value SchemaNegation::negate(const json::value& schema, int depth) {
 // Each way breaks one keyword.
 json::array SchemaNegation::ways_out(const json::object& schema, int depth) {
   json::array ways;
-  if (const json::value* reference = schema.if_contains("$ref")) {  // older drafts ignore its neighbours
+  if (const json::value* reference = schema.if_contains("$ref")) {  // older drafts ignore other keywords
     if (const auto target = document_.resolve(*reference, "#"); target.ok()) {
       json::value other = negate(*target->value, depth + 1);
       if (!is_nothing(other)) ways.push_back(std::move(other));

@@ -7,18 +7,19 @@
 
 namespace kvasir::grammar {
 
-// Strings that are not in this list. Not a keyword of clients.
+// An internal keyword: strings that are not in this list.
 inline constexpr const char* kNotStrings = "\x01not strings";
-// Strings in which none of these patterns match.
+// An internal keyword: strings in which none of these patterns match.
 inline constexpr const char* kNotPatterns = "\x01not patterns";
 
-// Writes schemas for what other schemas forbid. Owned by one SchemaDocument; the schemas live as long as it.
+// Writes schemas for the values that other schemas forbid. Owned by one SchemaDocument, and owns the schemas
+// that it writes.
 class SchemaNegation {
  public:
   explicit SchemaNegation(const SchemaDocument& document) : document_(document) {}
 
-  // A schema of values that are not valid under `schema`: many of them, though not always all. `false` if
-  // none can be described. The same schema for the same argument.
+  // A schema of values that are not valid under `schema`: many of them, though not always all. It is `false`
+  // if none can be described. The same argument gives the same schema.
   const base::json::value& of(const base::json::value& schema);
 
   // `if`, `then` and `else` of a schema as an anyOf.
@@ -27,7 +28,7 @@ class SchemaNegation {
   const base::json::value& of_dependencies(const base::json::object& dependencies);
 
  private:
-  // `false` once too many schemas were looked at, as it is for anything that cannot be described.
+  // Returns `false` if the values cannot be described, or once too many schemas were looked at.
   base::json::value negate(const base::json::value& schema, int depth);
   base::json::array ways_out(const base::json::object& schema, int depth);
   void add_members(const base::json::object& schema, int depth, base::json::array& ways);

@@ -11,7 +11,7 @@
 
 namespace kvasir::grammar {
 
-// A compiled schema, or why it could not be compiled.
+// A compiled schema, or the error if it could not be compiled.
 class Schema {
  public:
   explicit Schema(std::string_view text, JsonSchemaOptions options = {.max_whitespace = 2}) {

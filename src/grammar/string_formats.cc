@@ -49,8 +49,7 @@ std::string ipv6() {
 }
 
 // RFC 3986 without addresses in brackets, and without paths that begin with a slash after the scheme alone
-// ("http:/x"). `more` are
-// further characters, which an IRI may have.
+// ("http:/x"). `more` are further characters, which an IRI may have.
 struct UriParts {
   explicit UriParts(const std::string& more) {
     const std::string escape = "%[0-9A-Fa-f]{2}";

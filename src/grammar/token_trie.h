@@ -25,8 +25,8 @@ class TokenTrie {
     std::vector<std::string> token_bytes;  // by id; empty: never allowed
     std::vector<TokenId> special;          // never allowed as text: controls, turn markers
     std::vector<TokenId> end;              // allowed only if the grammar is complete
-    // Tokenizes text as the model would write it; called on any thread. Empty: forced tokens are never asked
-    // for.
+    // Tokenizes text as the model would write it; called on any thread. If it is empty, at most one forced
+    // token is found at a time.
     std::function<std::vector<TokenId>(std::string_view)> tokenize = {};
   };
 
@@ -35,7 +35,7 @@ class TokenTrie {
     std::uint32_t subtree_end;
     std::int32_t token;  // -1: no token ends here
     std::uint16_t depth;
-    std::uint8_t byte;  // leads here from the parent
+    std::uint8_t byte;  // the byte that leads here from the parent
   };
 
   explicit TokenTrie(Vocabulary vocabulary);

@@ -30,8 +30,8 @@ struct ToolCallGrammar {
     base::json::value schema;  // of the arguments
     // True: a schema that cannot be enforced is an error. False: the arguments are then any object.
     bool strict = false;
-    // If it is not empty, a Lark grammar of the one argument, `lark_argument`, instead of the schema. An
-    // error in it has the field `lark_field` as it is, after "!".
+    // If `lark` is not empty, it is a Lark grammar of the one argument, `lark_argument`, and replaces the
+    // schema. The field of an error in it is "!" and then `lark_field` as it is.
     std::string lark = {};
     std::string lark_argument = {};
     std::string lark_field = {};
@@ -44,7 +44,7 @@ struct ToolCallGrammar {
 
 // Serializes the calls for a GrammarSource.
 std::string tool_calls_text(const ToolCallGrammar& calls);
-// The field of an error begins with the tool's index, "[1]/properties/x", or is the one of a Lark grammar.
+// The field of an error begins with the tool's index, "[1]/properties/x", or is that of a Lark grammar.
 base::Result<Grammar> grammar_of_tool_calls(std::string_view text, JsonSchemaOptions options);
 
 }  // namespace kvasir::grammar

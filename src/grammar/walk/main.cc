@@ -23,7 +23,7 @@ namespace {
 
 namespace json = base::json;
 
-// This thread's time on a processor, so that other programs of the machine do not count.
+// This thread's time on a processor, so that other programs on the machine do not count.
 struct Clock {
   using time_point = std::chrono::nanoseconds;
   static time_point now() {
