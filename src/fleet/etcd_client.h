@@ -52,7 +52,7 @@ class EtcdClient {
   // All keys with the prefix.
   base::Result<Range> range(std::stop_token stop);
   // Calls `on_events` with the changes of those keys from this revision on, until the connection ends or
-  // nothing has come for `silence`. Read later changes by `range`.
+  // nothing has come for `silence`. Afterwards read the present state by `range`.
   base::Status watch(std::int64_t from_revision, std::chrono::milliseconds silence,
                      const std::function<void(const std::vector<Event>&)>& on_events, std::stop_token stop);
 

@@ -18,8 +18,7 @@ struct WorkerStanding {
   std::string reason = {};  // why it is not ready
 };
 
-// The standing of the fleet's workers. The gateway's connections write it; status pages and commands read it.
-// Thread-safe.
+// The standing of the fleet's workers. The gateway's connections write it, and the API reads it. Thread-safe.
 class WorkerBoard {
  public:
   void set(std::vector<WorkerStanding> workers) {

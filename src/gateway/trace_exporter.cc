@@ -38,7 +38,7 @@ std::size_t num_spans_of(const std::vector<obs::FinishedTrace>& batch) {
   return sum;
 }
 
-// The statuses after which OTLP demands another attempt.
+// The statuses after which OTLP asks for another attempt.
 bool is_passing_status(int status) {
   constexpr std::array<int, 4> kPassing{429, 502, 503, 504};
   return std::ranges::find(kPassing, status) != kPassing.end();

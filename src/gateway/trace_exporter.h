@@ -19,8 +19,8 @@
 namespace kvasir::gateway {
 
 // Sends the tracer's traces to a collector by OTLP over HTTP, on its own thread, so that no request waits for
-// it. A batch that the collector refuses is sent again after growing pauses, then dropped and counted.
-// Meanwhile further traces wait in the tracer's bounded queue.
+// it. A batch that the collector does not accept is sent again after growing pauses, then dropped and
+// counted. Meanwhile further traces wait in the tracer's bounded queue.
 class TraceExporter {
  public:
   enum class Protocol : std::uint8_t { json, protobuf };

@@ -49,7 +49,7 @@ struct ServerOptions {
   base::Duration header_timeout = std::chrono::seconds(10);
   base::Duration body_timeout = std::chrono::seconds(60);   // for the whole body: 408
   base::Duration idle_timeout = std::chrono::seconds(120);  // between requests: closed without an answer
-  base::Duration write_timeout = std::chrono::seconds(30);  // a peer that takes nothing for so long is cut
+  base::Duration write_timeout = std::chrono::seconds(30);  // a peer that takes nothing for this long is cut
   std::int64_t min_read_rate = 4096;  // bytes a second; after write_timeout a slower peer is cut
   int send_buffer_bytes = 0;          // of the socket; 0: the system decides
   // Called for a request that waits for "100 Continue" before it sends its body. False: the handler runs

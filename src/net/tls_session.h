@@ -61,7 +61,7 @@ class TlsSession {
   struct Free {
     void operator()(ssl_st* tls) const;
   };
-  struct Wire;  // the socket, as OpenSSL wants to see it
+  struct Wire;  // the socket, in the form that OpenSSL wants
   TlsSession(const TlsContext& context, int fd);
   Step step_of(int result);
   void describe_failure();

@@ -8,7 +8,7 @@ namespace kvasir::remote {
 namespace {
 
 constexpr double kNewest = 0.25;                    // weight of a new measurement in the mean
-constexpr std::uint64_t kLeastBytes = 256 << 10;    // of a flow that is measured
+constexpr std::uint64_t kLeastBytes = 256 << 10;    // shorter flows are not measured
 constexpr double kHalfForgotten_s = 120;            // half-life of a measured speed
 constexpr double kSlowest = 1e6, kFastest = 100e9;  // bytes a second
 constexpr double kSupposedByte_s = 1 / wire::kSupposedBytesPerS;

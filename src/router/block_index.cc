@@ -75,7 +75,7 @@ class BlockIndex::Table {
   std::size_t num_slots() const { return slots_.size(); }
   std::span<const Slot> slots() const { return slots_; }
 
-  const int resolution;  // by which its keys were chosen
+  const int resolution;  // the resolution that chose its keys
   std::size_t num_keys = 0;
   std::size_t num_live = 0;  // keys with members
 
@@ -88,7 +88,7 @@ class BlockIndex::Table {
     if (before == member) --num_live;
   }
 
-  std::vector<Slot> slots_;  // as many as a power of two
+  std::vector<Slot> slots_;  // their number is a power of two
 };
 
 BlockIndex::BlockIndex(std::size_t most_bytes)
@@ -186,7 +186,7 @@ void BlockIndex::make_room(Shard& shard, const std::lock_guard<std::mutex>&) {
       num_slots *= 2;
     } else {
       int before = kept;
-      resolution_.compare_exchange_strong(before, kept * 2);  // or another shard has done it
+      resolution_.compare_exchange_strong(before, kept * 2);  // unless another shard has done it
       kept = resolution();
     }
   }

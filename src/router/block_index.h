@@ -68,7 +68,7 @@ class BlockIndex {
 
   static bool keeps(std::uint64_t key, int resolution);
   Shard& shard_of(std::uint64_t key) const;
-  // Bits of the members that hold the block.
+  // A bit for each member that holds the block.
   std::uint64_t holders(const kv::BlockHash& block) const;
   // Calls `act` once for each shard, with the keys of the kept blocks that belong to it.
   template <class Do>
@@ -79,10 +79,10 @@ class BlockIndex {
   // holds.
   void make_room(Shard& shard, const std::lock_guard<std::mutex>& writing);
 
-  const std::size_t most_slots_;  // of a shard
+  const std::size_t most_slots_;  // most slots of one shard
   mutable std::array<Shard, kNumShards> shards_;
   std::atomic<int> resolution_{1};
-  std::atomic<std::uint64_t> taken_{0};  // bits of the members that have joined
+  std::atomic<std::uint64_t> taken_{0};  // a bit for each member that has joined
 };
 
 }  // namespace kvasir::router

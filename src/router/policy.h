@@ -28,7 +28,7 @@ struct Candidate {
   bool rests = false;  // its blocks keep failing, so it computes no prompts for others now
 };
 
-// Seconds in which a member computes a prompt of which it holds `num_cached` tokens.
+// Seconds that a member needs to compute a prompt of which it holds `num_cached` tokens.
 inline double own_prefill_s(const wire::Forecast& forecast, const wire::Outline& outline, int num_cached) {
   const double prompt = static_cast<double>(std::max<std::int64_t>(1, outline.num_prompt_tokens));
   return forecast.alone.ttft_s * std::max(0.0, 1 - num_cached / prompt);

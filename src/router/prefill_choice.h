@@ -20,7 +20,7 @@ PrefillRule prefill_rule_named(std::string_view name);
 struct PrefillChoice {
   std::size_t index = 0;  // among the helpers
   double ttft_s = 0;      // forecast to the first token, by way of the helper
-  double own_s = 0;       // in which the helper computes the prompt
+  double own_s = 0;       // seconds that the helper computes the prompt
   double patience_s = 0;  // after this time the member that answers computes the rest itself
 };
 

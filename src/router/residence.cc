@@ -152,7 +152,7 @@ Status Residence::unload(const std::string& name) {
   }
   residents_.unwant(name);
   if (residents_.stage(name) == Stage::absent)
-    parts_.router.remove(name);  // it had failed
+    parts_.router.remove(name);  // the model had failed to load
   else
     parts_.router.set_leaving(name);
   changed(name, lock);

@@ -32,7 +32,7 @@ enum class Phase {
   queued,
   downloading,
   loading,
-  measuring,  // how fast its steps are
+  measuring,  // measures the speed of its steps
   ready,
   leaving,  // finishes its requests and takes no new ones
   failed,

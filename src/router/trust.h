@@ -13,7 +13,7 @@ namespace kvasir::router {
 // answers. Thread-safe.
 class Trust {
  public:
-  // Stands for the member in a disagreement that could not be decided.
+  // Named instead of a member if nobody could tell who was wrong.
   static constexpr std::string_view kUndecided = "undecided";
   // Bounds the counts, since members may come and go under new names.
   static constexpr std::size_t kMostCounts = 256;
