@@ -31,7 +31,7 @@ struct ActivationGroup {
   std::int32_t start;
   union {
     float scaled_sum;           // scale * Σ q, for types with a minimum
-    std::int32_t second_start;  // of numbers 16 to 31, for types with a scale for each 16 numbers
+    std::int32_t second_start;  // `start` for numbers 16 to 31, for types with a scale for each 16 numbers
   };
 };
 static_assert(sizeof(ActivationGroup) == 48);

@@ -81,7 +81,7 @@ template <class Step>
 __device__ void keep_sums(const Step& step, Shared<Step>& shared) {
   const int warp = threadIdx.x / 32;
   const int lane = threadIdx.x % 32;
-  __syncthreads();  // nobody reads the stages any more
+  __syncthreads();  // no thread reads the stages any more
 #pragma unroll
   for (int e = 0; e < 2; ++e) {
     const int head = 2 * (lane % 4) + e;

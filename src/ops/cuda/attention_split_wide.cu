@@ -207,7 +207,7 @@ struct WideTask {
       __syncthreads();
       add_values(stage, turn);
       if (tile + kTileStages >= num_tiles) continue;
-      __syncthreads();  // nobody reads the stage any more
+      __syncthreads();  // no thread reads the stage any more
       fetch(tile + kTileStages);
     }
   }

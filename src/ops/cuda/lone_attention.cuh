@@ -153,7 +153,7 @@ struct LoneAttention {
       for (int next = own_block() + stride(); next < num_blocks; next += stride())
         step.take(scores, seen, next * kBlockTokens, place_of(next), lane);
     }
-    __syncthreads();  // nobody reads the queries any more
+    __syncthreads();  // no thread reads the queries any more
     if (warp >= num_warps) return;
 #pragma unroll
     for (int e = 0; e < 2; ++e) {

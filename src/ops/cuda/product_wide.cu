@@ -304,12 +304,12 @@ __global__ void __launch_bounds__(kProductThreads, 1)
   __syncwarp();
   float sums[2][T::kRows / 2];
   if (threadIdx.x < kConsumers * kGroupThreads) multiply<T>(args, place, stages, barriers, sums);
-  __syncthreads();  // nobody reads the stages any more
+  __syncthreads();  // no thread reads the stages any more
   if (threadIdx.x < kConsumers * kGroupThreads) put_sums<T>(sums, tile);
   wait_for_previous();
   sync_blocks(args.shape);
   finish<T>(args, place, tile);
-  if (args.shape.parts * args.shape.sharers > 1) sync_blocks(args.shape);  // nobody leaves while others read
+  if (args.shape.parts * args.shape.sharers > 1) sync_blocks(args.shape);  // others may still read its memory
 #endif
 }
 

@@ -310,7 +310,7 @@ __global__ void __launch_bounds__(Own::kThreads, Own::kBlocks) skinny_kernel(Ski
   if (!second_half) sums.each([&](int r, int o, float value) { buffer[r * Own::kStride + o] += value; });
   cluster.sync();
   finish(task, cluster, buffer);
-  cluster.sync();  // nobody leaves while others read
+  cluster.sync();  // no block leaves while others read
 #endif
 }
 

@@ -42,7 +42,7 @@ struct Plain {
   __device__ static float dot(const X& x, const uint4& w, float sum) { return dot8(x.parts[0], w, sum); }
 };
 
-// Sixteen weights as e4m3. x is at most 1, so that eight products fit into half precision.
+// Sixteen weights as e4m3. x is at most 1, so sums of eight products fit into half precision.
 struct Quantized {
   static constexpr int kChunk = 16;
   struct X {

@@ -4,8 +4,8 @@
 
 #include "ops/draw/draw_row.h"
 
-// Draws on the host with the code of devices. This is the oracle of the devices' tests, and what tests use
-// that run without a device.
+// Draws on the host with the devices' code: the oracle of the devices' tests, also used by tests without a
+// device.
 namespace kvasir::ops {
 
 class HostTeam {

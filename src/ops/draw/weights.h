@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-// Code that a device's threads and a test on the host both run. A team is whatever works on one row: threads
+// Code that runs both on devices and, in tests, on the host. A team is whatever works on one row: threads
 // that share scratch memory, or one thread of the host (host_team.h).
 #if defined(__CUDACC__)
 #define KVASIR_TEAM __device__
