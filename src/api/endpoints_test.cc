@@ -76,6 +76,9 @@ TEST_F(ApiTest, APromptIsTruncatedWhereTheRequestSaysSo) {
       post("/v1/completions", R"({"model": "m", "prompt": "abcdef", "truncate_prompt_tokens": 2})").status,
       200);
   EXPECT_EQ(router::byte_tokenizer()->decode(worker_->wait_for(0).request.prompt), "ef");
+  const Reply echoed = post(
+      "/v1/completions", R"({"model": "m", "prompt": "abcdef", "truncate_prompt_tokens": 2, "echo": true})");
+  EXPECT_EQ(echoed.body.at_pointer("/choices/0/text"), "efx") << "the model has read no more";
 }
 
 TEST_F(ApiTest, UnknownPathsAndMethods) {

@@ -23,6 +23,11 @@ namespace {
 // How often forgotten workers are checked for streams that still run.
 constexpr std::chrono::seconds kLookAgain{1};
 
+// Whether leases and streams hold a worker that this list holds too.
+bool is_in_use(const std::shared_ptr<RemoteWorker>& worker) {
+  return worker.use_count() > 1;
+}
+
 }  // namespace
 
 RemoteModels::RemoteModels(Parts parts, remote::PeerOptions peer)
@@ -82,7 +87,7 @@ void RemoteModels::update_members(const std::vector<fleet::WorkerPlace>& places)
 // Streams go on while their worker answers, even if it is not listed any more.
 void RemoteModels::end_unused() {
   std::erase_if(leaving_, [](const auto& worker) {
-    if (worker.use_count() > 1) return false;
+    if (is_in_use(worker)) return false;
     worker->stop();
     return true;
   });

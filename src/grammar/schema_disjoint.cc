@@ -26,10 +26,14 @@ const Conjunction* schema_of(const SchemaSpec& spec, const std::string& name) {
 base::Result<bool> SchemaDisjoint::are_disjoint(const std::vector<Alternative>& left,
                                                 const std::vector<Alternative>& right) {
   if (depth_ >= kMaxDisjointDepth) return false;
+  if (num_pairs_ > kMaxPairs) return false;
   ++depth_;
   for (const Alternative& a : left) {
     for (const Alternative& b : right) {
-      if (++num_pairs_ > kMaxPairs) return false;
+      if (++num_pairs_ > kMaxPairs) {
+        --depth_;
+        return false;
+      }
       TRY(const SchemaSpec left_spec, make_spec(a));
       TRY(const SchemaSpec right_spec, make_spec(b));
       TRY(const bool apart, specs(left_spec, right_spec));

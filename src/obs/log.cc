@@ -63,10 +63,9 @@ void append_quoted(std::string& out, std::string_view value) {
   out += '"';
 }
 
-void append_json_text(std::string& out, std::string_view value) {
-  const std::size_t valid = base::utf8_valid_prefix(value);
-  out += '"';
-  for (const char c : value.substr(0, valid)) {
+// `valid` is UTF-8.
+void append_json_characters(std::string& out, std::string_view valid) {
+  for (const char c : valid) {
     const auto byte = static_cast<unsigned char>(c);
     if (c == '"' || c == '\\') {
       out += '\\';
@@ -77,9 +76,19 @@ void append_json_text(std::string& out, std::string_view value) {
       out += c;
     }
   }
-  // U+FFFD replaces the rest from the first invalid byte, since bytes that are not UTF-8 would make the whole
-  // line unreadable.
-  if (valid < value.size()) out += "\\ufffd";
+}
+
+void append_json_text(std::string& out, std::string_view value) {
+  out += '"';
+  while (!value.empty()) {
+    const std::size_t valid = base::utf8_valid_prefix(value);
+    append_json_characters(out, value.substr(0, valid));
+    value.remove_prefix(valid);
+    if (value.empty()) break;
+    // Bytes that are not UTF-8 would make the whole line unreadable. U+FFFD stands for them.
+    out += "\\ufffd";
+    value.remove_prefix(base::utf8_step(value).size);
+  }
   out += '"';
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <set>
 #include <utility>
 
 namespace kvasir::api {
@@ -43,6 +44,7 @@ class InfillShape final : public AnswerShape {
       end.text.clear();
     }
     if (delta.text.empty()) return {};
+    if (delta.text.find('\n') != std::string::npos) with_new_line_.insert(delta.index);
     return event({{"index", delta.index},
                   {"content", delta.text},
                   {"tokens", json::array()},
@@ -70,23 +72,24 @@ class InfillShape final : public AnswerShape {
   static std::string event(const json::object& object) { return "data: " + base::json_text(object) + "\n\n"; }
 
   json::object last_object(const Delta& end, const wire::Usage& usage) const {
-    json::object object{{"index", end.index},
-                        {"content", end.text},
-                        {"tokens", json::array()},
-                        {"stop", true},
-                        {"model", head_.model},
-                        {"tokens_predicted", end.num_tokens},
-                        {"tokens_evaluated", usage.prompt_tokens},
-                        {"generation_settings", json::object{{"n_ctx", head_.window},
-                                                             {"model", head_.model},
-                                                             {"temperature", head_.temperature},
-                                                             {"top_p", head_.top_p}}},
-                        {"has_new_line", end.text.find('\n') != std::string::npos},
-                        {"truncated", false},
-                        {"stop_type", stop_type(end)},
-                        {"stopping_word", end.stop_string},
-                        {"tokens_cached", usage.cached_tokens},
-                        {"timings", timings(end, usage)}};
+    json::object object{
+        {"index", end.index},
+        {"content", end.text},
+        {"tokens", json::array()},
+        {"stop", true},
+        {"model", head_.model},
+        {"tokens_predicted", end.num_tokens},
+        {"tokens_evaluated", usage.prompt_tokens},
+        {"generation_settings", json::object{{"n_ctx", head_.window},
+                                             {"model", head_.model},
+                                             {"temperature", head_.temperature},
+                                             {"top_p", head_.top_p}}},
+        {"has_new_line", end.text.find('\n') != std::string::npos || with_new_line_.contains(end.index)},
+        {"truncated", false},
+        {"stop_type", stop_type(end)},
+        {"stopping_word", end.stop_string},
+        {"tokens_cached", usage.cached_tokens},
+        {"timings", timings(end, usage)}};
     if (head_.extra)
       for (const auto& [name, value] : *head_.extra) object[name] = value;
     add_warnings(head_, object);
@@ -120,7 +123,8 @@ class InfillShape final : public AnswerShape {
   const std::optional<std::vector<std::string>> fields_;
   const std::chrono::steady_clock::time_point began_;
   int num_prompt_tokens_ = 0;
-  std::vector<Delta> ends_;  // the ends of choices that are over
+  std::vector<Delta> ends_;      // the ends of choices that are over
+  std::set<int> with_new_line_;  // choices whose text had a line break in an earlier event
 };
 
 }  // namespace

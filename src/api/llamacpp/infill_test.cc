@@ -155,7 +155,7 @@ TEST_F(InfillTest, TheAnswerHasTheShapeOfLlamacpp) {
 }
 
 TEST_F(InfillTest, AStreamEndsWithTheWholeOfTheFigures) {
-  serve_fim();
+  serve_fim("x\nz");
   const Reply reply = infill(R"("input_prefix": "ab", "input_suffix": "cd", "stream": true)");
   std::string content;
   std::vector<json::value> events;
@@ -170,7 +170,8 @@ TEST_F(InfillTest, AStreamEndsWithTheWholeOfTheFigures) {
     EXPECT_EQ(event.at("stop"), &event == &events.back());
     content += std::string(event.at("content").as_string());
   }
-  EXPECT_EQ(content, "xyz");
+  EXPECT_EQ(content, "x\nz");
+  EXPECT_EQ(events.back().at("has_new_line"), true);
   EXPECT_EQ(events.back().at("tokens_predicted"), 3);
   EXPECT_EQ(events.back().at("stop_type"), "eos");
 }

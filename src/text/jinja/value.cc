@@ -22,8 +22,7 @@ Value finished(Sequence made) {
   return Value(std::make_shared<const Sequence>(std::move(made)));
 }
 
-// Returns a spelling that is the same for equal keys, even if they are numbers of different types (whole
-// doubles from 9e15 on are an exception).
+// Returns a spelling that is the same for equal keys, even if they are numbers of different types.
 std::string key_spelling(const Value& key) {
   if (key.is_text()) return "s" + key.str();
   if (key.is_sequence()) {
@@ -36,7 +35,8 @@ std::string key_spelling(const Value& key) {
   }
   if (key.is_integer()) return fmt::format("n{}", key.integer());
   if (const auto* real = key.as<double>()) {
-    const bool whole = std::floor(*real) == *real && std::abs(*real) < 9e15;
+    const bool whole =
+        std::floor(*real) == *real && std::abs(*real) < 9.2e18;  // those an integer could equal
     return whole ? fmt::format("n{}", static_cast<std::int64_t>(*real)) : fmt::format("n{}", *real);
   }
   return key.is_undefined() ? "Undefined" : "None";

@@ -68,16 +68,15 @@ Result<Encoded> encode_whole_chat(const router::ChatTextPtr& model, const ChatRe
 
 // The echo of a prompt, without the text after a gap. If the prompt came as tokens, the echo is their text.
 std::shared_ptr<const EchoedPrompt> make_echo(const text::Tokenizer& tokenizer,
-                                              const CompletionRequest& request, std::size_t i,
+                                              const CompletionRequest& request, const TextOrTokens& prompt,
                                               const std::vector<TokenId>& tokens) {
   auto echo = std::make_shared<EchoedPrompt>();
   if (!request.echo)
     echo->text.clear();  // the prompt is only read, not repeated
-  else if (const auto* text = std::get_if<std::string>(&request.prompts[i]))
+  else if (const auto* text = std::get_if<std::string>(&prompt))
     echo->text = *text;
   else
-    echo->text =
-        tokenizer.decode(request.infill ? std::get<std::vector<TokenId>>(request.prompts[i]) : tokens);
+    echo->text = tokenizer.decode(std::get<std::vector<TokenId>>(prompt));
   echo->first_token = tokens.empty() ? 0 : tokens.front();
   echo->alone = request.prompt_alone;
   return echo;
@@ -104,22 +103,28 @@ Result<Encoded> encode_completion(const router::ChatTextPtr& model, const Comple
                                   const GenerateParams& params, const std::stop_token& stop) {
   std::vector<std::vector<TokenId>> prompts;
   std::vector<std::string> warnings;
+  std::vector<std::shared_ptr<const EchoedPrompt>> echoes;
+  const bool has_echo = request.echo || request.prompt_alone;
   for (const TextOrTokens& prompt : request.prompts) {
     if (request.infill) {
       TRY(EncodedInfill encoded, encode_infill(*model, prompt, request, stop));
+      if (has_echo) echoes.push_back(make_echo(*model->tokenizer, request, prompt, encoded.tokens));
       prompts.push_back(std::move(encoded.tokens));
-      warnings = infill_warnings(request, encoded.num_left_out);
+      for (std::string& warning : infill_warnings(request, encoded.num_left_out))
+        if (std::ranges::find(warnings, warning) == warnings.end()) warnings.push_back(std::move(warning));
       continue;
     }
     TRY(std::vector<TokenId> tokens, encode_prompt(*model, prompt, stop));
+    const std::size_t num_whole = tokens.size();
     truncate_prompt(*model, params, tokens);
+    const bool is_cut = tokens.size() < num_whole;
+    if (has_echo)
+      echoes.push_back(make_echo(*model->tokenizer, request, is_cut ? TextOrTokens(tokens) : prompt, tokens));
     prompts.push_back(std::move(tokens));
   }
   TRY(Job job, make_job(model, params, prompts, request.prompt_field));
   job.warnings.insert(job.warnings.end(), warnings.begin(), warnings.end());
-  if (request.echo || request.prompt_alone)
-    for (std::size_t i = 0; i < prompts.size(); ++i)
-      job.echoes.push_back(make_echo(*model->tokenizer, request, i, prompts[i]));
+  job.echoes = std::move(echoes);
   return Encoded(std::move(job));
 }
 

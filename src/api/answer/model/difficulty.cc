@@ -140,8 +140,9 @@ double by_text(const QuestionTraits& traits) {
 }
 
 double by_effort(std::string_view effort) {
-  constexpr std::array<Word, 6> kEfforts = {Word{"none", -0.4}, {"minimal", -0.3}, {"low", -0.15},
-                                            {"medium", 0.15},   {"high", 0.4},     {"xhigh", 0.6}};
+  constexpr std::array<Word, 7> kEfforts = {Word{"none", -0.4}, {"minimal", -0.3}, {"low", -0.15},
+                                            {"medium", 0.15},   {"high", 0.4},     {"xhigh", 0.6},
+                                            {"max", 0.7}};
   const auto* const found = std::ranges::find(kEfforts, effort, &Word::text);
   return found == kEfforts.end() ? 0 : found->weight;
 }

@@ -57,6 +57,7 @@ TEST(Difficulty, TheRequestsOtherWishesCount) {
   EXPECT_FALSE(is_hard({.asked = "Prove that 2 is even.", .effort = "none"}));
   EXPECT_EQ(difficulty({.asked = "hi", .effort = "none"}), 0);
   EXPECT_EQ(difficulty({.asked = std::string("prove derive optimize debug") + kCode, .effort = "xhigh"}), 1);
+  EXPECT_GT(difficulty({.asked = "a", .effort = "max"}), difficulty({.asked = "a", .effort = "high"}));
 }
 
 TEST(Difficulty, ReadsTheEndsOfALongTextAlone) {

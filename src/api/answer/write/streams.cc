@@ -67,7 +67,7 @@ asio::awaitable<Status> follow(Follower who, net::SseWriter& writer, base::Durat
     std::string events;
     bool over = true;
     if (!page.ok()) {
-      events = error_event(page.error(), ErrorStyle::openai);  // the reader was too slow
+      events = error_event(page.error(), who.errors);  // the reader was too slow
     } else {
       events = std::move(page->events);
       who.after = page->last;

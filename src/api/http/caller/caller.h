@@ -16,7 +16,6 @@ namespace kvasir::api {
 struct Exchange;
 struct Service;
 enum class Scope;
-struct Service;
 
 // Finds out from the headers alone, before a body is read, who asks. unauthenticated: the request has no
 // valid key and needs one. forbidden: its key or its address does not allow this scope. Errors never reveal a
