@@ -74,6 +74,7 @@ struct Plan {
   int num_workers = 2;
   int num_prefill = 0;  // workers that compute prompts for others; with num_decode, replaces num_workers
   int num_decode = 0;
+  std::string role = "any";  // of the workers, unless they are apart
   std::string model = "smollm2";
   std::string host = "127.0.0.1";
   int port = 8080;
@@ -97,7 +98,7 @@ base::Result<Fleet> plan_workers(const Plan& plan) {
     const std::string id = !is_apart    ? fmt::format("worker{}", i + 1)
                            : is_prefill ? fmt::format("prefill{}", i + 1)
                                         : fmt::format("decode{}", i + 1 - plan.num_prefill);
-    const std::string role = !is_apart ? "any" : is_prefill ? "prefill" : "decode";
+    const std::string role = !is_apart ? plan.role : is_prefill ? "prefill" : "decode";
     const std::string address = fmt::format("127.0.0.1:{}", ports[static_cast<std::size_t>(i)]);
     fleet.list += fmt::format("[[worker]]\nid = \"{}\"\naddress = \"{}\"\n", id, address);
     fleet.workers.push_back(
@@ -146,6 +147,7 @@ void add_up(CLI::App& app, Outcome& outcome) {
       "Examples:\n"
       "  kvasir up --workers 3 --model smollm2\n"
       "  kvasir up --prefill 1 --decode 2 --model smollm2\n"
+      "  kvasir up --workers 3 --role auto --model smollm2\n"
       "\n"
       "Exit status: 0 stopped by a signal, 1 failure, 2 wrong usage.");
   auto plan = std::make_shared<Plan>();
@@ -162,6 +164,11 @@ void add_up(CLI::App& app, Outcome& outcome) {
                             ->excludes(workers);
   prefill->needs(decode);
   decode->needs(prefill);
+  command
+      ->add_option("--role", plan->role,
+                   "auto: some of the workers compute long prompts for the others, as the load asks for")
+      ->check(CLI::IsMember({"any", "auto"}))
+      ->excludes(prefill);
   command->add_option("--model", plan->model, "The model, by name or path");
   command->add_option("--host", plan->host, "Where the gateway listens");
   command->add_option("--port", plan->port, "Where the gateway listens")->check(CLI::Range(1, 65535));

@@ -224,6 +224,8 @@ void EngineThread::take_snapshot(const Engine& engine, const std::unique_lock<st
   report_.waiting = scheduler.waiting_by_priority();
   report_.failed = engine.failure().has_value();
   stats_ = engine.stats();
+  report_.busy_s = stats_.sequences.busy_s;
+  report_.long_prompts_s = stats_.sequences.long_prompts_s;
   last_progress_ = clock_.now();
   take_live(scheduler, lock);
 }

@@ -107,6 +107,7 @@ class Gateway {
   ops::ComputePool pool_;
   router::Router router_{{.policy = settings_.route_policy,
                           .prefill = router::prefill_rule_named(settings_.route_prefill),
+                          .roles_window_s = settings_.route_roles_window_s,
                           .index_bytes = static_cast<std::size_t>(settings_.route_index_mb) << 20,
                           .seed = api::draw_seed()}};  // gateways with one seed would pick alike
   fleet::WorkerBoard board_;                           // empty without workers elsewhere

@@ -146,6 +146,8 @@ void encode(const wire::WorkerReport& report, proto::Report& out) {
   out.set_progressing(report.progressing);
   out.set_failed(report.failed);
   out.set_heartbeat_age_s(report.heartbeat_age_s);
+  out.set_busy_s(report.busy_s);
+  out.set_long_prompts_s(report.long_prompts_s);
   if (!report.kv_links) return;
   for (const wire::KvLink& link : *report.kv_links) {
     proto::KvLink& to = *out.add_kv_links();
@@ -165,7 +167,9 @@ wire::WorkerReport decode_report(const proto::Report& in) {
                             .num_waiting = in.num_waiting(),
                             .progressing = in.progressing(),
                             .failed = in.failed(),
-                            .heartbeat_age_s = in.heartbeat_age_s()};
+                            .heartbeat_age_s = in.heartbeat_age_s(),
+                            .busy_s = in.busy_s(),
+                            .long_prompts_s = in.long_prompts_s()};
   const int count = std::min(in.waiting_priorities_size(), in.waiting_counts_size());
   for (int i = 0; i < count; ++i) report.waiting[in.waiting_priorities(i)] = in.waiting_counts(i);
   std::vector<wire::KvLink> links;

@@ -239,9 +239,11 @@ RC_GTEST_PROP(Codec, ReportsAndBlocksComeAsTheyWere, ()) {
   report.progressing = *rc::gen::arbitrary<bool>();
   report.failed = *rc::gen::arbitrary<bool>();
   report.heartbeat_age_s = *number();
+  report.busy_s = *number();
+  report.long_prompts_s = *number();
   const auto fields = [](const wire::WorkerReport& r) {
     return std::tie(r.num_blocks, r.num_free_blocks, r.num_cached_blocks, r.num_running, r.num_waiting,
-                    r.waiting, r.progressing, r.failed, r.heartbeat_age_s);
+                    r.waiting, r.progressing, r.failed, r.heartbeat_age_s, r.busy_s, r.long_prompts_s);
   };
   proto::Report message;
   encode(report, message);

@@ -44,7 +44,8 @@ Pool::Pool(std::string model, const PoolOptions& options, const base::Clock& clo
       options_(options),
       clock_(clock),
       policy_(make_policy(options.policy, options.seed)),
-      index_(std::make_shared<BlockIndex>(options.index_bytes)) {}
+      index_(std::make_shared<BlockIndex>(options.index_bytes)),
+      roles_(options.roles_window_s) {}
 
 Pool::~Pool() {
   for (const Seat& seat : *members_)
@@ -73,11 +74,34 @@ void Pool::take_out(std::string_view id, List& members, const std::lock_guard<st
   if (found == members.end()) return;
   if (found->follower) found->follower->end();
   trials_.forget(found->member->id, found->member->address);
+  roles_.forget(found->member->id);
   members.erase(found);
+}
+
+namespace {
+
+// Every process ranks the members by the same numbers, so that those who would choose another number of
+// prefill workers choose the same ones first.
+void rank_changing(std::vector<Pool::Seat>& members) {
+  std::vector<Pool::Seat*> changing;
+  for (Pool::Seat& seat : members)
+    if (seat.member->role == wire::kAutoRole) changing.push_back(&seat);
+  std::ranges::sort(changing, {}, [](const Pool::Seat* seat) {
+    return std::pair(seat->member->id_hash, std::string_view(seat->member->id));
+  });
+  for (std::size_t i = 0; i < changing.size(); ++i) changing[i]->rank = static_cast<int>(i);
+}
+
+}  // namespace
+
+bool Pool::is_prefill(const Seat& seat) const {
+  if (seat.rank >= 0) return seat.rank < roles_.num_prefill();
+  return seat.member->role == wire::kPrefillRole;
 }
 
 void Pool::settle(List members, const std::lock_guard<std::mutex>&) {
   const bool follows = policy_->wants_blocks() && members.size() > 1;
+  rank_changing(members);
   for (Seat& seat : members) {
     if (follows && !seat.follower) seat.follower = BlockFollower::begin(index_, seat.member->worker);
     if (!follows && seat.follower) std::exchange(seat.follower, nullptr)->end();
@@ -104,6 +128,8 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
   const base::TimePoint now = clock_.now();
   field.candidates.reserve(among->size());
   field.seats.reserve(among->size());
+  const bool changes = std::ranges::any_of(*among, [](const Seat& seat) { return seat.rank >= 0; });
+  ChangingRoles::Crew crew;
   for (const Seat& seat : *among) {
     if (!demand.avoid.empty() && std::ranges::find(demand.avoid, seat.member->id) != demand.avoid.end())
       continue;
@@ -112,8 +138,12 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
       if (field.worst == nullptr || !report.failed) field.worst = &seat;
       continue;
     }
-    const bool helps = seat.member->role == wire::kPrefillRole;
+    const bool helps = is_prefill(seat);
     trials_.heed(seat.member->id, report.kv_links, now);
+    if (changes) {
+      roles_.heed(seat.member->id, {report.busy_s, report.long_prompts_s}, now);
+      crew.add(seat.member->role);
+    }
     (helps ? field.helper_seats : field.seats).push_back(&seat);
     (helps ? field.helpers : field.candidates)
         .push_back({.member = seat.member.get(),
@@ -124,6 +154,8 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
                     .num_free_blocks = report.num_free_blocks,
                     .kv_links = report.kv_links});
   }
+  // A request that avoids members has seen a part of the crew only.
+  if (changes && demand.avoid.empty()) roles_.settle(crew, now);
   for (Candidate& helper : field.helpers) helper.rests = !trials_.admits(helper.member->address, now);
   if (field.candidates.empty()) {  // a member for other work is better than none
     std::swap(field.candidates, field.helpers);
@@ -182,6 +214,7 @@ std::vector<MemberStatus> Pool::status() const {
   // Workers have locks of their own, so they are called without the pool's lock.
   for (const Seat& seat : *members())
     all.push_back({.id = seat.member->id,
+                   .is_prefill = is_prefill(seat),
                    .num_leases = seat.member->num_leases(),
                    .report = seat.member->worker->report(),
                    .num_prefill_ejections = trials_.count(seat.member->address)});

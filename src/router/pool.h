@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "router/block_follower.h"
 #include "router/block_index.h"
+#include "router/changing_roles.h"
 #include "router/demand.h"
 #include "router/lease.h"
 #include "router/member.h"
@@ -24,6 +25,7 @@ namespace kvasir::router {
 struct PoolOptions {
   std::string policy = "cache";
   PrefillRule prefill = PrefillRule::forecast;
+  double roles_window_s = 30;                           // see ChangingRoles
   std::size_t index_bytes = BlockIndex::kDefaultBytes;  // for each model
   std::uint64_t seed = 1;                               // for random decisions
 };
@@ -31,7 +33,8 @@ struct PoolOptions {
 // A member's state, for lists of models.
 struct MemberStatus {
   std::string id;
-  int num_leases = 0;  // from this process
+  bool is_prefill = false;  // it computes prompts for others now
+  int num_leases = 0;       // from this process
   wire::WorkerReport report;
   std::uint64_t num_prefill_ejections = 0;  // see PrefillTrials
 };
@@ -60,6 +63,7 @@ class Pool {
   struct Seat {
     std::shared_ptr<WorkerMember> member;
     std::shared_ptr<BlockFollower> follower;  // null: its blocks are not known
+    int rank = -1;  // among the members whose role changes, the same in every process; -1: its role is fixed
   };
   using Members = std::shared_ptr<const std::vector<Seat>>;
   // The present members.
@@ -79,6 +83,7 @@ class Pool {
  private:
   using List = std::vector<Seat>;
   struct Field;
+  bool is_prefill(const Seat& seat) const;
   Field field_of(const Members& among, const Demand& demand) const;
   void send_prefill(const Field& field, const Demand& demand, const Candidate& decoder, Route& route) const;
   void take_out(std::string_view id, List& members, const std::lock_guard<std::mutex>& lock);
@@ -91,6 +96,7 @@ class Pool {
   const std::unique_ptr<Policy> policy_;
   const std::shared_ptr<BlockIndex> index_;
   mutable PrefillTrials trials_;
+  mutable ChangingRoles roles_;
   mutable std::mutex mutex_;
   Members members_ = std::make_shared<List>();  // guarded by mutex_; never null
 };

@@ -4,13 +4,12 @@
 
 #include "base/check.h"
 #include "kv/block.h"
+#include "wire/worker_report.h"
 
 namespace kvasir::router {
 
 namespace {
 
-// A prompt with fewer tokens left to compute is not worth a second worker.
-constexpr double kLeastTokens = 4 * kv::kBlockTokens;
 // Seconds that asking another worker takes.
 constexpr double kAsk_s = 5e-3;
 // While a worker computes a prompt, each of its streams waits. At most this many streams are counted, so that
@@ -56,7 +55,7 @@ std::optional<PrefillChoice> choose_prefill(PrefillRule rule, const Candidate& d
                                             std::span<const Candidate> helpers, const wire::Outline& outline,
                                             base::TimePoint now) {
   const double num_left = tokens_left(decoder, outline);
-  if (rule == PrefillRule::never || outline.num_sequences != 1 || num_left < kLeastTokens)
+  if (rule == PrefillRule::never || outline.num_sequences != 1 || num_left < wire::kLeastLongPrompt)
     return std::nullopt;
   const wire::Forecast here = forecast_of(decoder, outline);
   if (!(here.expected.ttft_s > 0)) return std::nullopt;

@@ -176,6 +176,43 @@ TEST_F(PrefillChoiceTest, AHelperAnswersWhereNobodyElseIs) {
   EXPECT_NE(member, "d") << "one that stands still is the last resort";
 }
 
+// Two workers, the first of which gets the streams.
+TEST_F(PrefillChoiceTest, RolesFollowTheLoad) {
+  base::FakeClock clock;
+  pool = std::make_unique<Pool>("m", PoolOptions{.roles_window_s = 30}, clock);
+  for (const int i : {0, 1}) add(std::string(1, static_cast<char>('a' + i)), i, wire::kAutoRole);
+  const auto num_prefill = [&] {
+    int number = 0;
+    for (const MemberStatus& member : pool->status()) number += member.is_prefill ? 1 : 0;
+    return number;
+  };
+  const auto compute = [&](double share) {
+    for (int i = 0; i < 100; ++i) {
+      clock.advance(std::chrono::seconds(1));
+      for (const int k : {0, 1}) {
+        workers[k]->report_.busy_s += 1;
+        workers[k]->report_.long_prompts_s += share;
+        workers[k]->report_.num_running = 2;
+      }
+      route_of(10);
+    }
+  };
+  compute(0.1);
+  EXPECT_EQ(num_prefill(), 0);
+  EXPECT_FALSE(route_of(2000).prefill);
+  compute(0.6);
+  EXPECT_EQ(num_prefill(), 1);
+  const Route route = route_of(2000);
+  ASSERT_TRUE(route.prefill);
+  EXPECT_NE(route.prefill_member, member);
+  compute(0.01);
+  EXPECT_EQ(num_prefill(), 0);
+  compute(0.6);
+  EXPECT_EQ(route_of(2000).prefill_member, route.prefill_member) << "the same one, in every process";
+  pool->remove(member);
+  EXPECT_FALSE(route_of(2000).prefill) << "it is alone";
+}
+
 TEST(SentPrefills, AreForgottenOnceReportsCountThem) {
   SentPrefills sent;
   const base::TimePoint now{std::chrono::seconds(5)};

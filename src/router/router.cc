@@ -351,7 +351,8 @@ std::vector<ModelStatus> Router::models(const Reach& reach) const {
     if (!status.text) continue;
     status.members = seen[i].entry->pool.status();
     for (const auto& embedder : seen[i].embedders)
-      status.members.push_back({embedder->id, embedder->num_leases(), embedder->worker->report()});
+      status.members.push_back(
+          {.id = embedder->id, .num_leases = embedder->num_leases(), .report = embedder->worker->report()});
     for (const MemberStatus& member : status.members) status.num_leases += member.num_leases;
     status.report = sum_of(status.members);
   }

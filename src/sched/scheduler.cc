@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "sched/output.h"
+#include "wire/worker_report.h"
 
 namespace kvasir::sched {
 
@@ -236,6 +237,8 @@ std::vector<SequenceEvent> Scheduler::finish(const StepPlan& plan, StepResult re
   stats_.num_decode_tokens += plan.load.decode_sequences;
   state_.cost.observe(plan.load, result.seconds - result.moved_s);
   state_.busy_s += std::max(0.0, result.seconds);
+  stats_.busy_s = state_.busy_s;
+  stats_.long_prompts_s += long_prompts_s(plan, std::max(0.0, result.seconds));
   state_.pool.set_now(state_.busy_s);
   if (plan.has_lower) give_credit(plan, result.seconds);
   return events;
@@ -250,6 +253,19 @@ void Scheduler::give_credit(const StepPlan& plan, double seconds) {
   const double lower_s = plan.lower_s > 0 ? std::max(plan.lower_s, seconds - own_s) : 0;
   const double credit_s = state_.lower_credit_s + kLowerShare * seconds - lower_s;
   state_.lower_credit_s = std::clamp(credit_s, -most_s, most_s);
+}
+
+// A step with other rows would have been shorter without those of long prompts, by as much as the cost model
+// says. The end of a prompt whose beginning was long counts as short, which is little.
+double Scheduler::long_prompts_s(const StepPlan& plan, double seconds) const {
+  StepLoad others = plan.load;
+  for (const StepPlan::Slice& slice : plan.slices)
+    if (slice.num_prompt - slice.num_computed >= wire::kLeastLongPrompt)
+      others.remove(slice.num_computed, slice.num_rows);
+  if (others.num_rows() == plan.load.num_rows()) return 0;
+  const double all_s = state_.cost.predict_s(plan.load);
+  if (others.num_rows() == 0 || !(all_s > 0)) return seconds;
+  return seconds * std::clamp(1 - state_.cost.predict_s(others) / all_s, 0.0, 1.0);
 }
 
 Sequence& Scheduler::find(SequenceId id) {

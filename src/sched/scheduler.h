@@ -30,6 +30,8 @@ struct SchedulerStats {
   std::int64_t num_aborted = 0;
   std::int64_t num_loaded_blocks = 0;  // blocks that came from elsewhere and were used
   std::int64_t num_stored_blocks = 0;
+  double busy_s = 0;          // of all steps
+  double long_prompts_s = 0;  // of them, what prompts of wire::kLeastLongPrompt and more tokens took
 };
 
 // Continuous batching over one pool of blocks. A step is plan, run, commit; sequences join and leave between
@@ -90,6 +92,7 @@ class Scheduler {
  private:
   Sequence& find(SequenceId id);
   void give_credit(const StepPlan& plan, double seconds);
+  double long_prompts_s(const StepPlan& plan, double seconds) const;
   void admit(const StepPlan::Slice& slice);
   void preempt(Sequence& sequence);
   void take_blocks(Sequence& sequence, const StepPlan::Slice& slice);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sched/scheduler.h"
+#include "wire/worker_report.h"
 
 namespace kvasir::sched {
 namespace {
@@ -90,6 +91,35 @@ TEST_F(TurnsTest, NoMoreJoinThanMayRun) {
     EXPECT_LE(scheduler.num_running(), 500);
   }
   EXPECT_EQ(scheduler.num_running(), 500);
+}
+
+TEST(BusyTime, ThatOfLongPromptsIsCountedByItself) {
+  Scheduler scheduler({.num_blocks = 64, .max_batch_tokens = 128, .max_batch_sequences = 4});
+  const auto step = [&](double seconds) {
+    const StepPlan plan = scheduler.plan();
+    StepResult result{.seconds = seconds};
+    for (const StepPlan::Slice& slice : plan.slices) {
+      StepResult::Outcome& outcome = result.outcomes.emplace_back();
+      if (slice.wants_token()) outcome.token = wire::Token{.id = 5};
+    }
+    scheduler.commit(plan, std::move(result));
+  };
+  const auto submit = [&](int num_prompt) {
+    wire::GenerateRequest request;
+    request.prompt.assign(static_cast<std::size_t>(num_prompt), 10 + num_prompt);
+    request.max_tokens = 50;
+    EXPECT_TRUE(scheduler.submit(std::move(request)).ok());
+  };
+  submit(wire::kLeastLongPrompt - 1);
+  step(1);
+  step(1);
+  EXPECT_DOUBLE_EQ(scheduler.stats().busy_s, 2);
+  EXPECT_DOUBLE_EQ(scheduler.stats().long_prompts_s, 0) << "a short prompt, and a token";
+  submit(100);
+  step(1);
+  EXPECT_DOUBLE_EQ(scheduler.stats().busy_s, 3);
+  EXPECT_GT(scheduler.stats().long_prompts_s, 0) << "beside a token";
+  EXPECT_LT(scheduler.stats().long_prompts_s, 1);
 }
 
 }  // namespace

@@ -10,6 +10,10 @@ namespace kvasir::wire {
 inline constexpr const char* kAnyRole = "any";
 inline constexpr const char* kPrefillRole = "prefill";  // computes prompts that other workers answer
 inline constexpr const char* kDecodeRole = "decode";    // answers requests; others compute long prompts
+inline constexpr const char* kAutoRole = "auto";  // one of these two, chosen by gateways as the load asks
+
+// What a worker tells gateways about itself. `id` and `address` are known before a connection; the rest comes
+// with the first one.
 struct WorkerCard {
   std::string id;           // unique in the fleet, and the same after a restart of the worker
   std::string address;      // HOST:PORT of its gRPC server

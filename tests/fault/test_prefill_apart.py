@@ -230,6 +230,48 @@ def test_a_client_that_leaves_ends_the_prefill(tmp_path):
             wait_until(lambda: decode.metric("llm_sequences_running") == 3, 20, "only the chats are left")
 
 
+def test_roles_follow_the_load(tmp_path, expected, monkeypatch):
+    """Two workers that take any role: while long prompts come, one computes them for the other."""
+    monkeypatch.setenv("KVASIR_ROUTE_ROLES_WINDOW_S", "4")
+    workers, gateway, over = [], None, threading.Event()
+    try:
+        for _ in range(2):
+            workers.append(Worker(args=["--role", "auto"]).wait_ready())
+        gateway = Gateway(tmp_path, ports=[worker.port for worker in workers], args=["--route-prefill", "always"])
+        gateway.wait_ready("smollm2")
+        wait_until(lambda: gateway.output().count("worker_joined") == 2, 30, "both workers")
+        client = gateway.client(timeout=300)
+        apart = {}  # answers of prompts that were computed elsewhere, by their numbers
+
+        def ask(numbers):
+            for number in itertools.takewhile(lambda _: not over.is_set(), numbers):
+                answer = client.chat.completions.with_raw_response.create(
+                    **long_chat(number), extra_headers={"x-kvasir-explain": "route"})
+                if "prefill=" in answer.headers["x-kvasir-route"]:
+                    apart[number] = answer.parse().choices[0].message.content
+
+        assert gateway.metric("llm_prefill_members") == 0
+        with beside_chats(gateway, 2):
+            readers = [threading.Thread(target=ask, args=(itertools.count(start, 2),), daemon=True) for start in (100, 101)]
+            for reader in readers:
+                reader.start()
+            wait_until(lambda: apart, 120, "a prompt that another worker computes")
+            over.set()
+            for reader in readers:
+                reader.join(60)
+            number = next(iter(apart))
+            assert apart[number] == expected(number)
+            wait_until(lambda: gateway.client().chat.completions.create(
+                model="smollm2", messages=[{"role": "user", "content": "Hi"}], max_tokens=1)
+                and gateway.metric("llm_prefill_members") == 0, 120, "no worker for prompts, since none come")
+    finally:
+        over.set()
+        for worker in workers:
+            worker.end(signal.SIGKILL)
+        if gateway:
+            gateway.terminate()
+
+
 def test_a_fleet_with_roles_comes_up(expected):
     port = free_port()
     up = Process("up", "--prefill", "1", "--decode", "2", "--model", "smollm2", "--port", port)

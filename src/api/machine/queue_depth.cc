@@ -1,5 +1,6 @@
 #include "api/machine/queue_depth.h"
 
+#include <algorithm>
 #include <string>
 
 namespace kvasir::api {
@@ -110,6 +111,14 @@ std::vector<obs::Observation> observe_service(obs::Registry& registry, const Ser
                 samples.emplace_back(obs::Labels{{"model", model.name}, {"member", member.id}},
                                      static_cast<double>(member.num_prefill_ejections));
             });
+      }));
+  observations.push_back(registry.observe_gauges(
+      {"llm_prefill_members", "Workers that compute prompts for others now."}, {}, [samples_of] {
+        return samples_of([](const router::ModelStatus& model, const PoolFailures&,
+                             std::vector<obs::Sample>& samples) {
+          samples.emplace_back(obs::Labels{{"model", model.name}},
+                               std::ranges::count(model.members, true, &router::MemberStatus::is_prefill));
+        });
       }));
   observe_trust(registry, samples_of, observations);
   observations.push_back(registry.observe_gauge(
