@@ -51,6 +51,9 @@ class Member {
   }
   void end_lease() { --num_leases_; }
   int num_leases() const { return num_leases_; }
+  // Whether a part of the worker's reports is another one than at the last call. It may miss one that has
+  // come to lie where the last one was.
+  bool is_new(const void* part) { return seen_.exchange(part, std::memory_order_relaxed) != part; }
 
   // Requests on the member: those that it reports, and those sent from here since its report last changed.
   int load(const wire::WorkerReport& report) {
@@ -64,6 +67,7 @@ class Member {
   std::atomic<int> num_leases_{0};
   std::atomic<int> num_sent_{0};
   std::atomic<int> reported_{0};
+  std::atomic<const void*> seen_{nullptr};
 };
 
 using WorkerMember = Member<seam::WorkerClient>;

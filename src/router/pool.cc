@@ -74,7 +74,6 @@ void Pool::take_out(std::string_view id, List& members, const std::lock_guard<st
   if (found == members.end()) return;
   if (found->follower) found->follower->end();
   trials_.forget(found->member->id, found->member->address);
-  roles_.forget(found->member->id);
   members.erase(found);
 }
 
@@ -128,8 +127,10 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
   const base::TimePoint now = clock_.now();
   field.candidates.reserve(among->size());
   field.seats.reserve(among->size());
-  const bool changes = std::ranges::any_of(*among, [](const Seat& seat) { return seat.rank >= 0; });
-  ChangingRoles::Crew crew;
+  // A request that avoids members sees only a part of the pool.
+  const bool observes = demand.avoid.empty() && roles_.is_due(now) &&
+                        std::ranges::any_of(*among, [](const Seat& seat) { return seat.rank >= 0; });
+  std::vector<ChangingRoles::Seen> seen;
   for (const Seat& seat : *among) {
     if (!demand.avoid.empty() && std::ranges::find(demand.avoid, seat.member->id) != demand.avoid.end())
       continue;
@@ -139,11 +140,9 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
       continue;
     }
     const bool helps = is_prefill(seat);
-    trials_.heed(seat.member->id, report.kv_links, now);
-    if (changes) {
-      roles_.heed(seat.member->id, {report.busy_s, report.long_prompts_s}, now);
-      crew.add(seat.member->role);
-    }
+    if (seat.member->is_new(report.kv_links.get())) trials_.heed(seat.member->id, report.kv_links, now);
+    if (observes)
+      seen.push_back({seat.member->id, seat.member->role, {report.busy_s, report.long_prompts_s}});
     (helps ? field.helper_seats : field.seats).push_back(&seat);
     (helps ? field.helpers : field.candidates)
         .push_back({.member = seat.member.get(),
@@ -154,8 +153,7 @@ Pool::Field Pool::field_of(const Members& among, const Demand& demand) const {
                     .num_free_blocks = report.num_free_blocks,
                     .kv_links = report.kv_links});
   }
-  // A request that avoids members has seen a part of the crew only.
-  if (changes && demand.avoid.empty()) roles_.settle(crew, now);
+  if (observes) roles_.observe(seen, now);
   for (Candidate& helper : field.helpers) helper.rests = !trials_.admits(helper.member->address, now);
   if (field.candidates.empty()) {  // a member for other work is better than none
     std::swap(field.candidates, field.helpers);
