@@ -13,6 +13,14 @@
 // Tests that every store must pass. A new store adds a row to the instantiation in store_contract_test.cc.
 namespace kvasir::store {
 
+// The ids of a page: "a b", or "a b ..." if there are more.
+template <class T>
+std::string ids(const Page<T>& page) {
+  std::string all;
+  for (const T& item : page.items) all += (all.empty() ? "" : " ") + item.id;
+  return all + (page.has_more ? " ..." : "");
+}
+
 // The place of one test's records. All stores that `open` returns share them, as processes would.
 class StoreBed {
  public:

@@ -1,5 +1,6 @@
 #include "text/chat_template.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -93,6 +94,13 @@ TEST(ChatTemplate, ADialogueNeedsNoTokens) {
   const auto prompt = ChatTemplate::dialogue().render({.messages = one_message("Why?"), .bos_token = "<s>"});
   ASSERT_TRUE(prompt.ok()) << prompt.error().message;
   EXPECT_EQ(prompt->text, "<s>User: Why?\nAssistant:");
+}
+
+// Dicts of more than eight entries are looked up by a hash, smaller ones entry by entry.
+TEST(ChatTemplate, EqualKeysAreOneKeyHoweverLargeTheDict) {
+  for (const char* others : {"", "1: 0, 2: 0, 3: 0, 4: 0, 5: 0, 6: 0, 7: 0, 8: 0, 9: 0, "})
+    for (const char* number : {"10000000000000000", "3"})
+      EXPECT_EQ(text_of(render(fmt::format("{{{{ {{{}{}.0: 'x'}}[{}] }}}}", others, number, number))), "x");
 }
 
 TEST(ChatTemplate, MarksWhatCameFromTheRequest) {
