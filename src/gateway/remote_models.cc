@@ -22,6 +22,8 @@ namespace {
 
 // How often forgotten workers are checked for streams that still run.
 constexpr std::chrono::seconds kLookAgain{1};
+// How long a worker whose text could not be read is left alone.
+constexpr std::chrono::seconds kReadAgain{5};
 
 // Whether leases and streams hold a worker that this list holds too.
 bool is_in_use(const std::shared_ptr<RemoteWorker>& worker) {
@@ -135,11 +137,15 @@ void RemoteModels::loop() {
   std::unique_lock lock(mutex_);
   for (;;) {
     const auto has_news = [this] { return stopping_ || listed_ || !news_.empty(); };
-    if (leaving_.empty())
+    const bool looks_again = !leaving_.empty() || std::ranges::any_of(members_, [](const auto& entry) {
+      return entry.second.again.has_value();
+    });
+    if (!looks_again)
       wake_.wait(lock, has_news);
     else if (!wake_.wait_for(lock, kLookAgain, has_news)) {
       lock.unlock();
       end_unused();
+      take_left_out();
       publish();
       lock.lock();
     }
@@ -188,22 +194,36 @@ void RemoteModels::warn_of(Member& member, const std::string& reason) {
                  {{"worker", member.place.id}, {"address", member.place.address}, {"reason", reason}});
 }
 
+// Workers that could not join: their model may have no other worker by now, or their text may be readable.
+void RemoteModels::take_left_out() {
+  const auto now = std::chrono::steady_clock::now();
+  for (auto& [id, member] : members_) {
+    if (!member.again || *member.again > now) continue;
+    const RemoteWorker::Standing standing = member.worker->standing();
+    if (standing.link == RemoteWorker::Link::ready && !standing.draining) join(member, *standing.card);
+  }
+}
+
+void RemoteModels::leave_out(Member& member, const wire::WorkerCard& card, const char* event,
+                             const std::string& reason, std::chrono::seconds pause) {
+  member.again = std::chrono::steady_clock::now() + pause;
+  if (std::exchange(member.fault, reason) == reason) return;  // it is logged once
+  obs::Log::error(event, {{"worker", member.place.id}, {"model", card.model}, {"reason", reason}});
+}
+
 void RemoteModels::join(Member& member, const wire::WorkerCard& card) {
+  member.again.reset();
   const auto known = models_.find(card.model);
   const bool same = known != models_.end() && known->second.fingerprint == card.fingerprint &&
                     known->second.text_digest == card.text_digest;
   if (!same && known != models_.end() && has_members(card.model)) {
-    obs::Log::error("worker_differs",
-                    {{"worker", member.place.id},
-                     {"model", card.model},
-                     {"reason", "the model's other workers have other weights, tokenizer or program"}});
+    leave_out(member, card, "worker_differs",
+              "the model's other workers have other weights, tokenizer or program", kLookAgain);
     return;
   }
   if (!same) {
     if (const base::Status status = open(member, card); !status.ok()) {
-      obs::Log::error(
-          "text_unreadable",
-          {{"worker", member.place.id}, {"model", card.model}, {"reason", status.error().message}});
+      leave_out(member, card, "text_unreadable", status.error().message, kReadAgain);
       return;
     }
   }
@@ -244,6 +264,7 @@ base::Status RemoteModels::open(Member& member, const wire::WorkerCard& card) {
 }
 
 void RemoteModels::leave(Member& member) {
+  member.again.reset();
   if (member.model.empty()) return;
   parts_.router.remove_member(member.model, member.place.id);
   obs::Log::info("worker_left", {{"worker", member.place.id}, {"model", member.model}});

@@ -2,6 +2,7 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <map>
@@ -51,6 +52,8 @@ class RemoteModels {
     std::shared_ptr<remote::RemoteWorker> worker;
     std::string model;  // in whose pool the worker is; empty: in none
     std::string fault;  // why it is not connected, as last logged
+    // Set while it is ready and has joined no pool: when it is tried again.
+    std::optional<std::chrono::steady_clock::time_point> again;
   };
   struct Model {
     std::string fingerprint;
@@ -72,6 +75,10 @@ class RemoteModels {
   void heed(const News& news);
   void warn_of(Member& member, const std::string& reason);
   void join(Member& member, const wire::WorkerCard& card);
+  // The member is ready, and joins no pool for now.
+  void leave_out(Member& member, const wire::WorkerCard& card, const char* event, const std::string& reason,
+                 std::chrono::seconds pause);
+  void take_left_out();
   void leave(Member& member);
   // Adds the model to the router, with the text of this worker.
   base::Status open(Member& member, const wire::WorkerCard& card);

@@ -11,6 +11,15 @@ using base::Result;
 
 namespace {
 
+// Bounds of what a report may say, whatever a worker sends.
+constexpr int kMostCount = 1 << 28;  // sums of several stay far from an overflow
+constexpr int kMostPriorities = 256;
+constexpr int kMostLines = 1 << 14;  // of an outlook; each forecast walks all of them
+
+int sane(int count) {
+  return std::clamp(count, 0, kMostCount);
+}
+
 void encode_line(const sched::WaitingLine& line, proto::WaitingLine& out) {
   out.set_tenant(line.tenant);
   out.set_priority(line.priority);
@@ -25,7 +34,7 @@ std::vector<sched::WaitingLine> decode_lines(
     const google::protobuf::RepeatedPtrField<proto::WaitingLine>& in) {
   std::vector<sched::WaitingLine> lines;
   for (const proto::WaitingLine& line : in)
-    if (line.weight() > 0 && line.num_sequences() > 0)
+    if (line.weight() > 0 && line.num_sequences() > 0 && lines.size() < kMostLines)
       lines.push_back({line.tenant(), line.priority(), line.charge(), line.weight(), line.num_tokens(),
                        line.num_sequences()});
   return lines;
@@ -104,12 +113,13 @@ Result<sched::Outlook> decode_outlook(const proto::Outlook& in) {
   outlook.recent.next = in.next_arrival();
   for (int i = 0; i < in.arrived_at_s_size(); ++i)
     outlook.recent.arrivals.push_back({in.arrived_at_s(i), in.arrived_tokens(i)});
-  for (int i = 0; i < num_prompts; ++i)
+  for (int i = 0; i < std::min(num_prompts, kMostLines); ++i)
     outlook.prompts.push_back(
         {in.prompt_tenants(i), in.prompt_priorities(i), in.prompt_lefts(i), in.prompt_runs(i)});
   for (const proto::RunningClass& of : in.running())
-    outlook.running.push_back({of.priority(), of.num_streams(), of.kv_tokens(), of.prompt_tokens(),
-                               of.num_prompts(), of.lowest_charge()});
+    if (outlook.running.size() < kMostPriorities)
+      outlook.running.push_back({of.priority(), of.num_streams(), of.kv_tokens(), of.prompt_tokens(),
+                                 of.num_prompts(), of.lowest_charge()});
   outlook.waiting = decode_lines(in.waiting());
   return outlook;
 }
@@ -160,18 +170,18 @@ void encode(const wire::WorkerReport& report, proto::Report& out) {
 }
 
 wire::WorkerReport decode_report(const proto::Report& in) {
-  wire::WorkerReport report{.num_blocks = in.num_blocks(),
-                            .num_free_blocks = in.num_free_blocks(),
-                            .num_cached_blocks = in.num_cached_blocks(),
-                            .num_running = in.num_running(),
-                            .num_waiting = in.num_waiting(),
+  wire::WorkerReport report{.num_blocks = sane(in.num_blocks()),
+                            .num_free_blocks = sane(in.num_free_blocks()),
+                            .num_cached_blocks = sane(in.num_cached_blocks()),
+                            .num_running = sane(in.num_running()),
+                            .num_waiting = sane(in.num_waiting()),
                             .progressing = in.progressing(),
                             .failed = in.failed(),
                             .heartbeat_age_s = in.heartbeat_age_s(),
                             .busy_s = in.busy_s(),
                             .long_prompts_s = in.long_prompts_s()};
-  const int count = std::min(in.waiting_priorities_size(), in.waiting_counts_size());
-  for (int i = 0; i < count; ++i) report.waiting[in.waiting_priorities(i)] = in.waiting_counts(i);
+  const int count = std::min({in.waiting_priorities_size(), in.waiting_counts_size(), kMostPriorities});
+  for (int i = 0; i < count; ++i) report.waiting[in.waiting_priorities(i)] = sane(in.waiting_counts(i));
   std::vector<wire::KvLink> links;
   for (const proto::KvLink& link : in.kv_links())
     links.push_back({.address = link.address(),

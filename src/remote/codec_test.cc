@@ -5,6 +5,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <string>
 #include <tuple>
 
@@ -262,6 +263,22 @@ RC_GTEST_PROP(Codec, ReportsAndBlocksComeAsTheyWere, ()) {
   RC_ASSERT(back.ok());
   RC_ASSERT(back->number == changes.number && back->anew == changes.anew);
   RC_ASSERT(back->added == changes.added && back->removed == changes.removed);
+}
+
+TEST(Codec, ReportsOfAnySizeAreBounded) {
+  proto::Report message;
+  message.set_num_running(std::numeric_limits<int>::max());
+  message.set_num_waiting(std::numeric_limits<int>::max());
+  message.set_num_free_blocks(-5);
+  for (int i = 0; i < 100'000; ++i) {
+    message.add_waiting_priorities(i);
+    message.add_waiting_counts(-1);
+  }
+  const wire::WorkerReport report = decode_report(message);
+  EXPECT_GT(report.num_running + report.num_waiting, 1'000'000) << "without an overflow";
+  EXPECT_EQ(report.num_free_blocks, 0);
+  EXPECT_LE(report.waiting.size(), 256u);
+  EXPECT_EQ(report.waiting.begin()->second, 0);
 }
 
 TEST(Codec, CardsTextsAndActivityComeAsTheyWere) {

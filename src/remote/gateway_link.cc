@@ -99,6 +99,7 @@ void GatewayLink::take() {
     if (watches_blocks_) links_.watch_blocks();
   }
   if (in_.has_activity_after()) {
+    next_.clear_activity();  // the answer to an earlier question that has not left yet
     encode(links_.served().worker->activity(in_.activity_after()), *next_.mutable_activity());
     has_next_ = true;
     flush_soon();

@@ -20,6 +20,15 @@ using base::Result;
 namespace {
 
 constexpr std::size_t kMostTextBytes = std::size_t{1} << 30;
+constexpr double kLongest_s = 1e9;
+
+// A worker that reports nonsense must not spoil comparisons with others, as a NaN would.
+bool makes_sense(const wire::Forecast& forecast) {
+  for (const wire::Latency& latency : {forecast.expected, forecast.alone, forecast.slo})
+    for (const double seconds : {latency.ttft_s, latency.tpot_s})
+      if (!(seconds >= 0 && seconds <= kLongest_s)) return false;
+  return true;
+}
 
 void set_deadline(grpc::ClientContext& context, base::Duration timeout) {
   context.set_deadline(std::chrono::system_clock::now() +
@@ -63,8 +72,9 @@ Result<seam::TokenReader> RemoteWorker::generate(wire::GenerateRequest request,
 wire::Forecast RemoteWorker::forecast(const wire::Outline& outline) const {
   const seam::Prospect prospect = connection_->prospect();
   if (!prospect.outlook) return {};
-  return sched::forecast(*prospect.outlook, prospect.arrived, outline, outline.num_cached_tokens.value_or(0),
-                         prospect.age_s);
+  const wire::Forecast forecast = sched::forecast(*prospect.outlook, prospect.arrived, outline,
+                                                  outline.num_cached_tokens.value_or(0), prospect.age_s);
+  return makes_sense(forecast) ? forecast : wire::Forecast{};
 }
 
 seam::Prospect RemoteWorker::prospect() const {

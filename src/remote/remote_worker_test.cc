@@ -5,6 +5,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cmath>
+#include <limits>
+
 #include "remote/grammar_slots.h"
 #include "remote/remote_fixture.h"
 #include "wire/worker_lost.h"
@@ -282,6 +285,26 @@ TEST_F(RemoteTest, ForecastsAreMadeHere) {
   fed_->refuse_with(std::nullopt);
   Received one = ask(*worker, request_of(std::vector<TokenId>(500, 1)));
   (void)one;
+}
+
+TEST_F(RemoteTest, AForecastOfNonsenseIsNone) {
+  sched::StepCost::Learned cost{.most_rows = 512, .num_observed = 100};
+  cost.weights.fill(1e-3);
+  cost.weights[2] = std::numeric_limits<double>::quiet_NaN();
+  sched::Outlook outlook;
+  outlook.cost = sched::StepCost(cost);
+  outlook.slo = {.ttft_s = 0.5, .tpot_s = 0.05};
+  outlook.max_batch_tokens = 512;
+  outlook.max_sequences = 8;
+  fed_->set({.num_blocks = 64, .num_running = 3},
+            {.outlook = std::make_shared<const sched::Outlook>(outlook)});
+  const auto server = serve(served_by(fed_));
+  const auto worker = connect(server->port());
+  ASSERT_TRUE(becomes_true([&] { return worker->report().num_running == 3; }));
+  const wire::Outline outline{.tenant = "t", .num_prompt_tokens = 300};
+  ASSERT_TRUE(std::isnan(sched::forecast(outlook, {}, outline, 0, 0).alone.ttft_s));
+  EXPECT_EQ(worker->forecast(outline).alone.ttft_s, 0);
+  EXPECT_FALSE(worker->forecast(outline).is_known());
 }
 
 TEST_F(RemoteTest, ActivityIsThatOfTheCallBefore) {

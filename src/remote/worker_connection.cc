@@ -23,6 +23,8 @@ using base::Result;
 
 namespace {
 
+// A worker that has sent nonsense is connected again only after the longest delay.
+constexpr int kAttemptsAfterBreach = 16;
 constexpr std::size_t kMostRequestBytes = kMostMessageBytes / 4;
 
 Error lost_worker(const std::string& id, std::string_view why) {
@@ -204,6 +206,7 @@ void WorkerConnection::add_credit(std::uint64_t stream, int tokens) {
 void WorkerConnection::abort(std::uint64_t stream) {
   const Lock lock(mutex_);
   if (streams_.erase(stream) == 0) return;
+  view_.ended(stream);
   outbox_.abort(stream);
   flush(lock);
 }
@@ -233,8 +236,12 @@ bool WorkerConnection::take(const proto::ToGateway& message) {
   if (status.ok() && message.blocks_size() > 0) status = take_blocks(message, lock);
   if (status.ok()) return true;
   obs::Log::warn("worker_refused", {{"worker", options_.id}, {"reason", status.error().message}});
-  if (standing_.link == Link::ready) standing_.link = Link::refused;
   standing_.reason = status.error().message;
+  if (standing_.link == Link::ready) {
+    standing_.link = Link::connecting;
+    breach_ = standing_.reason;
+    num_attempts_ = kAttemptsAfterBreach;
+  }
   return false;
 }
 
@@ -291,7 +298,10 @@ base::Status WorkerConnection::take_events(const proto::ToGateway& message, Lock
     view_.to_this_clock(*event);
     const bool last = event->last();
     deliveries.push_back({found->second.stream, std::move(*event)});
-    if (last) streams_.erase(found);
+    if (last) {
+      view_.ended(one.stream());
+      streams_.erase(found);
+    }
   }
   // Readers run on other threads, and may call back with credit at once.
   lock.unlock();
@@ -330,7 +340,8 @@ void WorkerConnection::ended(const grpc::Status& status) {
   std::vector<seam::TokenStream::Delivery> deliveries;
   {
     const Lock lock(mutex_);
-    const std::string why = status.ok() ? "it has ended the connection" : reason_of(status);
+    std::string why = status.ok() ? "it has ended the connection" : reason_of(status);
+    if (!breach_.empty()) why = std::exchange(breach_, {});
     if (standing_.link == Link::ready) {
       obs::Log::warn("worker_lost",
                      {{"worker", options_.id}, {"address", options_.address}, {"reason", why}});

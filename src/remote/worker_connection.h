@@ -86,6 +86,7 @@ class WorkerConnection : public std::enable_shared_from_this<WorkerConnection> {
   Call* call_ = nullptr;                            // deletes itself; null once it has ended
   bool has_call_ = false;                           // true until the call was destroyed
   bool stopping_ = false;
+  std::string breach_;    // the nonsense that the worker sent, if that ends the connection
   int num_attempts_ = 0;  // since the connection was last ready
   RemoteWorker::Standing standing_;
   int vocab_size_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -14,6 +15,7 @@ namespace kvasir::remote {
 namespace {
 
 constexpr std::size_t kMostSteps = 2048;
+constexpr double kDrift = 1e-4;  // by which two clocks differ at most
 
 double steady_now_s() {
   return base::seconds(std::chrono::steady_clock::now().time_since_epoch());
@@ -37,9 +39,14 @@ base::Status WorkerView::take_report(const proto::Report& message) {
   report_ = decode_report(message);
   reported_s_ = steady_now_s();
   // The smallest offset seen is the closest to the truth, since delays only make it larger.
+  // It may grow a little all the same, since clocks drift apart.
   const double offset_s = reported_s_ - message.now_s();
-  offset_s_ = knows_offset_ ? std::min(offset_s_, offset_s) : offset_s;
-  knows_offset_ = true;
+  if (std::isfinite(offset_s)) {
+    const double grown_s = offset_s_ + kDrift * (reported_s_ - offset_at_s_);
+    offset_s_ = knows_offset_ ? std::min(grown_s, offset_s) : offset_s;
+    offset_at_s_ = reported_s_;
+    knows_offset_ = true;
+  }
   std::erase_if(sent_, [&](const Sent& one) { return one.stream <= message.last_stream(); });
   return base::ok();
 }
@@ -57,6 +64,10 @@ void WorkerView::take_activity(const proto::Activity& message) {
 
 void WorkerView::sent(std::uint64_t stream, const wire::GenerateRequest& request) {
   sent_.push_back({stream, line_of(request)});
+}
+
+void WorkerView::ended(std::uint64_t stream) {
+  std::erase_if(sent_, [stream](const Sent& one) { return one.stream == stream; });
 }
 
 void WorkerView::to_this_clock(wire::TokenEvent& event) const {

@@ -23,6 +23,8 @@ class WorkerView {
   void take_activity(const proto::Activity& message);
   // Adds a request that no report counts yet.
   void sent(std::uint64_t stream, const wire::GenerateRequest& request);
+  // The stream is over, whether a report has counted it or not.
+  void ended(std::uint64_t stream);
   // Forgets the sent requests, since the worker is gone.
   void forget_sent() { sent_.clear(); }
   void to_this_clock(wire::TokenEvent& event) const;
@@ -42,6 +44,7 @@ class WorkerView {
   };
 
   double offset_s_ = 0;  // this clock minus the worker's
+  double offset_at_s_ = 0;
   bool knows_offset_ = false;
   wire::WorkerReport report_;
   seam::Prospect prospect_;  // as of reported_s_

@@ -11,6 +11,9 @@ namespace kvasir::router {
 namespace {
 
 constexpr std::size_t kLeastSlots = 256;
+// Keys have 20 bits that choose what is kept. Hashes fill no table at this resolution; a worker that sends
+// other numbers may fill it, and then nothing more is added.
+constexpr int kCoarsest = 1 << 20;
 
 // The low half of a hash; 0 stands for an empty slot.
 std::uint64_t key_of(const kv::BlockHash& block) {
@@ -166,8 +169,12 @@ void BlockIndex::replace(int member, std::span<const kv::BlockHash> blocks) {
 void BlockIndex::add_to(Shard& shard, int member, std::span<const std::uint64_t> keys,
                         const std::lock_guard<std::mutex>& writing) {
   for (const std::uint64_t key : keys) {
-    if (shard.table->is_full()) make_room(shard, writing);
-    if (keeps(key, shard.table->resolution)) shard.table->add(key, bit_of(member));
+    if (!keeps(key, shard.table->resolution)) continue;
+    if (shard.table->is_full()) {
+      if (resolution() >= kCoarsest) return;
+      make_room(shard, writing);
+    }
+    if (keeps(key, shard.table->resolution) && !shard.table->is_full()) shard.table->add(key, bit_of(member));
   }
 }
 
@@ -184,6 +191,8 @@ void BlockIndex::make_room(Shard& shard, const std::lock_guard<std::mutex>&) {
   for (std::size_t count = num_kept(); count * 5 > num_slots * 3; count = num_kept()) {
     if (num_slots < most_slots_) {
       num_slots *= 2;
+    } else if (kept >= kCoarsest) {
+      break;
     } else {
       int before = kept;
       resolution_.compare_exchange_strong(before, kept * 2);  // unless another shard has done it

@@ -57,6 +57,20 @@ TEST(BlockIndex, BlocksAfterPublicOnesCountOnlyAfterAllOfThem) {
   EXPECT_EQ(depths[2], 4) << "another namespace shares the public ones";
 }
 
+TEST(BlockIndex, NumbersThatAreNoHashesFillItAndNothingMore) {
+  BlockIndex index(1 << 20);
+  const int member = *index.join();
+  Hashes made;
+  for (std::uint64_t i = 1; i <= 200'000; ++i) made.push_back({i, i});
+  index.add(member, made);
+  EXPECT_LT(index.num_blocks(), 100'000u);
+  const kv::BlockChain chain = chain_of(1, 100);
+  index.add(member, chain.hashes());
+  EXPECT_LE(index.find(chain)[static_cast<std::size_t>(member)], 100);
+  index.leave(member);
+  EXPECT_EQ(index.num_blocks(), 0u);
+}
+
 TEST(BlockIndex, ASnapshotTakesThePlaceOfWhatWasKnown) {
   BlockIndex index;
   const int a = *index.join(), b = *index.join();

@@ -23,6 +23,13 @@ void Ejections::append_out(std::vector<std::string>& members, base::TimePoint no
     if (!probation.admits(now)) members.push_back(member);
 }
 
+bool Ejections::admits(const std::string& member, base::TimePoint now) const {
+  if (!any()) return true;
+  const std::lock_guard lock(mutex_);
+  const auto found = members_.find(member);
+  return found == members_.end() || found->second.admits(now);
+}
+
 void Ejections::begin(const std::string& member, base::TimePoint now) {
   const std::lock_guard lock(mutex_);
   if (const auto found = members_.find(member); found != members_.end()) found->second.begin(now);

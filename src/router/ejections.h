@@ -25,6 +25,7 @@ class Ejections {
   bool any() const { return num_out_.load(std::memory_order_relaxed) > 0; }
   // Appends the members that get no request now.
   void append_out(std::vector<std::string>& members, base::TimePoint now) const;
+  bool admits(const std::string& member, base::TimePoint now) const;
   // Call it when the member gets a request: if its pause is over, that request is its trial.
   void begin(const std::string& member, base::TimePoint now);
   void forget(const std::string& member);

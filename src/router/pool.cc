@@ -57,6 +57,7 @@ void Pool::add(std::string id, std::shared_ptr<seam::WorkerClient> worker, Membe
   const std::lock_guard lock(mutex_);
   List members = *members_;
   take_out(id, members, lock);
+  trials_.join(part.address);
   members.push_back(
       {.member = std::make_shared<WorkerMember>(std::move(id), std::move(worker), std::move(part))});
   settle(std::move(members), lock);

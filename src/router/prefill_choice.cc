@@ -1,6 +1,8 @@
 #include "router/prefill_choice.h"
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "kv/block.h"
@@ -10,6 +12,8 @@ namespace kvasir::router {
 
 namespace {
 
+// A forecast takes some microseconds, so at most this many helpers are asked for one.
+constexpr std::size_t kMostForecasts = 4;
 // Seconds that asking another worker takes.
 constexpr double kAsk_s = 5e-3;
 // While a worker computes a prompt, each of its streams waits. At most this many streams are counted, so that
@@ -42,6 +46,21 @@ wire::Forecast forecast_of(const Candidate& one, wire::Outline outline) {
   return one.member->worker->forecast(outline);
 }
 
+// The helpers that are worth a forecast: those with the least to do, and of these the ones that hold most of
+// the prompt.
+std::vector<std::size_t> shortlist(const Candidate& decoder, std::span<const Candidate> helpers) {
+  std::vector<std::size_t> able;
+  for (std::size_t i = 0; i < helpers.size(); ++i)
+    if (!helpers[i].rests && !helpers[i].member->kv.name.empty() &&
+        helpers[i].member->kv == decoder.member->kv)
+      able.push_back(i);
+  if (able.size() <= kMostForecasts) return able;
+  std::ranges::nth_element(able, able.begin() + kMostForecasts, {},
+                           [&](std::size_t i) { return std::pair(helpers[i].load, -helpers[i].num_cached); });
+  able.resize(kMostForecasts);
+  return able;
+}
+
 }  // namespace
 
 PrefillRule prefill_rule_named(std::string_view name) {
@@ -62,9 +81,8 @@ std::optional<PrefillChoice> choose_prefill(PrefillRule rule, const Candidate& d
   const double own_s = own_prefill_s(here, outline, decoder.num_cached);
   const double together_s = here.expected.ttft_s + own_s * std::min(decoder.num_running, kMostStreams);
   std::optional<PrefillChoice> best;
-  for (std::size_t i = 0; i < helpers.size(); ++i) {
+  for (const std::size_t i : shortlist(decoder, helpers)) {
     const Candidate& helper = helpers[i];
-    if (helper.rests || helper.member->kv.name.empty() || helper.member->kv != decoder.member->kv) continue;
     const wire::Forecast there = forecast_of(helper, outline);
     if (!(there.expected.ttft_s > 0)) continue;
     const double computed_s = own_prefill_s(there, outline, helper.num_cached);

@@ -12,6 +12,11 @@ constexpr std::size_t kAllMayBeOut = std::numeric_limits<std::size_t>::max();
 
 }  // namespace
 
+void PrefillTrials::join(const std::string& address) {
+  const std::lock_guard lock(mutex_);
+  present_.insert(address);
+}
+
 void PrefillTrials::heed(const std::string& member, const Links& links, base::TimePoint now) {
   if (!links) return;
   const std::lock_guard lock(mutex_);
@@ -20,6 +25,7 @@ void PrefillTrials::heed(const std::string& member, const Links& links, base::Ti
   const Links before = std::exchange(heeded, links);
   if (!before) return;
   for (const wire::KvLink& link : *links) {
+    if (!present_.contains(link.address)) continue;
     const auto known = std::ranges::find(*before, link.address, &wire::KvLink::address);
     heed_one(known == before->end() ? wire::KvLink{} : *known, link, now);
   }
@@ -38,17 +44,11 @@ void PrefillTrials::heed_one(const wire::KvLink& before, const wire::KvLink& lin
   if (link.ended_well) note_good();
 }
 
-bool PrefillTrials::admits(const std::string& address, base::TimePoint now) const {
-  if (!ejections_.any()) return true;
-  std::vector<std::string> out;
-  ejections_.append_out(out, now);
-  return std::ranges::find(out, address) == out.end();
-}
-
 void PrefillTrials::forget(const std::string& member, const std::string& address) {
-  ejections_.forget(address);
   const std::lock_guard lock(mutex_);
   heeded_.erase(member);
+  if (const auto found = present_.find(address); found != present_.end()) present_.erase(found);
+  ejections_.forget(address);
 }
 
 std::uint64_t PrefillTrials::count(const std::string& address) const {

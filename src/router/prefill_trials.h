@@ -4,6 +4,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -21,10 +22,15 @@ class PrefillTrials {
  public:
   using Links = std::shared_ptr<const std::vector<wire::KvLink>>;
 
+  // Call it when a worker joins the pool. What is reported of others is ignored, since nobody would forget
+  // it.
+  void join(const std::string& address);
   // Takes in what a decode member reports of the workers that computed for it. Its first message is history,
   // and is not counted.
   void heed(const std::string& member, const Links& links, base::TimePoint now);
-  bool admits(const std::string& address, base::TimePoint now) const;
+  bool admits(const std::string& address, base::TimePoint now) const {
+    return ejections_.admits(address, now);
+  }
   // Call it when the worker gets a prompt: if its pause is over, that prompt is its trial.
   void begin(const std::string& address, base::TimePoint now) { ejections_.begin(address, now); }
   // Call it when the member has left: it may come back as another process.
@@ -41,6 +47,7 @@ class PrefillTrials {
   Ejections ejections_{{.longest_trial = kLongestTrial}};  // by address
   mutable std::mutex mutex_;
   std::map<std::string, Links> heeded_;  // guarded by mutex_; each member's latest message
+  std::multiset<std::string> present_;   // guarded by mutex_; addresses, where another process may already be
 };
 
 }  // namespace kvasir::router

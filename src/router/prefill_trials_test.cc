@@ -12,7 +12,10 @@ constexpr const char* kHelper = "10.0.0.5:7070";
 
 class PrefillTrialsTest : public testing::Test {
  protected:
-  PrefillTrialsTest() { tell(); }
+  PrefillTrialsTest() {
+    trials_.join(kHelper);
+    tell();
+  }
   void tell(const std::string& member = "d") {
     trials_.heed(member, std::make_shared<const std::vector<wire::KvLink>>(std::vector{link_}), clock_.now());
   }
@@ -94,6 +97,13 @@ TEST_F(PrefillTrialsTest, WhoeverComesBackIsAnotherOne) {
   EXPECT_FALSE(admits());
   trials_.forget("p", kHelper);
   EXPECT_TRUE(admits());
+  tell();
+  fail(5);
+  EXPECT_TRUE(admits()) << "those who still waited for it tell of it, and nobody is there";
+  EXPECT_EQ(trials_.count(kHelper), 1u);
+  trials_.join(kHelper);
+  fail(3);
+  EXPECT_FALSE(admits());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ import time
 import openai
 import pytest
 
+import tiny_model
 from conftest import BIN, Server, wait_until
 from fleet_processes import SCHEMA, TOOL, Gateway, Worker
 
@@ -147,3 +148,33 @@ def test_wrong_usage_is_explained(args, message):
     run = subprocess.run([BIN, *args], capture_output=True, text=True, timeout=60)
     assert run.returncode != 0
     assert message in run.stderr
+
+
+def test_new_weights_take_over_when_the_old_ones_leave(tmp_path):
+    """Workers of another release of a model wait beside the pool, and are its workers once the others have gone."""
+    folders = [tmp_path / name / "sprout" for name in ("old", "new")]
+    for seed, folder in enumerate(folders):
+        folder.mkdir(parents=True)
+        tiny_model.write_weights(folder, 512, seed=seed)
+        tiny_model.write_tokenizer(folder)
+    workers, gateway = [Worker(model=str(folder)).wait_ready() for folder in folders], None
+    try:
+        gateway = Gateway(tmp_path, workers[:1]).wait_ready("sprout")
+        listed = tmp_path / "fleet.toml"
+        listed.write_text(listed.read_text() + f'[[worker]]\nid = "w1"\naddress = "127.0.0.1:{workers[1].port}"\n')
+        wait_until(lambda: "worker_differs" in gateway.output(), 30, "the new one is seen, and not mixed with the old one")
+
+        def ask():
+            return gateway.client().completions.create(
+                model="sprout", prompt="once", max_tokens=16, temperature=0, extra_body={"ignore_eos": True}).choices[0].text
+
+        before = ask()
+        assert workers[0].end() == 0, workers[0].output()
+        wait_until(lambda: gateway.output().count("worker_joined") == 2, 30, "the new one's turn")
+        assert ask() != before
+        assert gateway.output().count("worker_differs") == 1, "said once, not at every look"
+    finally:
+        if gateway:
+            gateway.terminate()
+        for worker in workers:
+            worker.end(signal.SIGKILL)
