@@ -134,6 +134,7 @@ void RemoteModels::stop() {
 }
 
 void RemoteModels::loop() {
+  auto looked = std::chrono::steady_clock::now();
   std::unique_lock lock(mutex_);
   for (;;) {
     const auto has_news = [this] { return stopping_ || listed_ || !news_.empty(); };
@@ -142,7 +143,11 @@ void RemoteModels::loop() {
     });
     if (!looks_again)
       wake_.wait(lock, has_news);
-    else if (!wake_.wait_for(lock, kLookAgain, has_news)) {
+    else
+      wake_.wait_until(lock, looked + kLookAgain, has_news);
+    // News of one worker, which may come all the time, must not hold up the others.
+    if (const auto now = std::chrono::steady_clock::now(); looks_again && now >= looked + kLookAgain) {
+      looked = now;
       lock.unlock();
       end_unused();
       take_left_out();
