@@ -34,6 +34,17 @@ def wait_until(condition, timeout_s=60, what="condition"):
         threading.Event().wait(0.02)
 
 
+def lines_of(response):
+    """The lines of a streamed httpx answer. httpx's own iter_lines also cuts at line separators inside of a text, which a
+    model with random weights does write."""
+    rest = b""
+    for piece in response.iter_bytes():
+        *lines, rest = (rest + piece).split(b"\n")
+        yield from (line.decode() for line in lines)
+    if rest:
+        yield rest.decode()
+
+
 def model_dir():
     """Where the models are that `kvasir pull` has fetched."""
     cache = os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache"

@@ -6,7 +6,7 @@ import httpx
 import openai
 import pytest
 
-from conftest import wait_until
+from conftest import lines_of, wait_until
 
 MODEL = "qwen2.5-coder"
 BEFORE = "def add(a, b):\n    return "
@@ -95,7 +95,7 @@ def test_infill_as_an_editor_asks(server):
     assert chosen.keys() == {"content", "prompt_n"} and chosen["content"] == answer["content"]
     content, last = "", {}
     with httpx.stream("POST", server.url + "/infill", json={**body, "stream": True}, timeout=120) as stream:
-        for line in stream.iter_lines():
+        for line in lines_of(stream):
             if line.startswith("data: "):
                 last = json.loads(line[6:])
                 content += last["content"]

@@ -7,6 +7,8 @@ import openai
 import pydantic
 import pytest
 
+from conftest import lines_of
+
 CODER = "qwen2.5-coder"
 
 
@@ -136,17 +138,17 @@ def test_a_stream_goes_on_where_it_was_left(server, client):
     first = []
     with httpx.stream("POST", server.url + "/v1/chat/completions", json=body, timeout=60) as response:
         stream_id = response.headers["x-stream-id"]
-        for event in events_of(response.iter_lines()):
+        for event in events_of(lines_of(response)):
             first.append(event)
             if len(first) == 5:
                 break
     url = f"{server.url}/v1/streams/{stream_id}"
     with httpx.stream("GET", url, params={"after": first[-1][0]}, timeout=60) as response:
-        rest = list(events_of(response.iter_lines()))
+        rest = list(events_of(lines_of(response)))
     assert [number for number, _ in first + rest] == list(range(1, len(first + rest) + 1))
     assert rest[-1][1] == "[DONE]" and text_of(first + rest) == whole
     with httpx.stream("GET", url, timeout=60) as response:
-        assert list(events_of(response.iter_lines())) == first + rest
+        assert list(events_of(lines_of(response))) == first + rest
 
 
 def test_a_conversation_and_its_items(client):

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 import tiny_model
-from conftest import BIN, Server, wait_until
+from conftest import BIN, Server, lines_of, wait_until
 
 SMALL = ("--kv-memory-mb", "8", "--compute-threads", "2")
 CACHE = pathlib.Path(os.environ.get("XDG_CACHE_HOME", pathlib.Path.home() / ".cache")) / "kvasir/models"
@@ -121,7 +121,7 @@ def test_progress_comes_as_events(serve):
     server = serve()
     with httpx.stream("POST", server.url + "/v1/models/load", json={"model": "alpha", "stream": True}, timeout=60) as response:
         assert response.headers["content-type"].startswith("text/event-stream")
-        lines = list(response.iter_lines())
+        lines = list(lines_of(response))
     events = events_of(lines)
     assert events[-1]["id"] == "alpha" and events[-1]["state"] == "ready"
     assert {e["state"] for e in events[:-1]} <= {"queued", "loading", "measuring"}
@@ -183,7 +183,7 @@ def test_what_runs_ends_before_its_model_leaves(serve):
     def run():
         body = {"model": "alpha", "prompt": "ab", "max_tokens": 3000, "ignore_eos": True, "stream": True}
         with httpx.stream("POST", server.url + "/v1/completions", json=body, timeout=120) as response:
-            for line in response.iter_lines():
+            for line in lines_of(response):
                 tokens.append(line)
         status.append(response.status_code)
 
@@ -371,7 +371,7 @@ def test_a_model_in_use_never_leaves_for_another(serve):
     def run():
         body = {"model": "alpha", "prompt": "ab", "max_tokens": 4000, "ignore_eos": True, "stream": True}
         with httpx.stream("POST", server.url + "/v1/completions", json=body, timeout=120) as response:
-            for line in response.iter_lines():
+            for line in lines_of(response):
                 lines.append(line)
         done.append(True)
 
@@ -422,7 +422,7 @@ def test_streams_get_pings_while_the_model_loads_and_a_client_that_leaves_harms_
                        b"Content-Length: %d\r\n\r\n" % len(text) + text)
         assert client.recv(4096).startswith(b"HTTP/1.1 200")
     with httpx.stream("POST", server.url + "/v1/completions", json=body, timeout=120) as response:
-        lines = list(response.iter_lines())
+        lines = list(lines_of(response))
     assert response.status_code == 200
     assert any(line.startswith(":") for line in lines), lines
     assert "data: [DONE]" in lines and not any("error" in line for line in lines)

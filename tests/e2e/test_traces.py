@@ -13,7 +13,7 @@ from opentelemetry import propagate
 from opentelemetry.sdk.trace import TracerProvider
 
 import tiny_model
-from conftest import BIN, Server, wait_until
+from conftest import BIN, Server, lines_of, wait_until
 from otlp_receiver import Receiver, check_times
 from test_tls import Certificate
 
@@ -149,7 +149,7 @@ def test_a_chat_is_one_tree(traced, receiver):
 def test_a_long_prompt_has_chunks_and_a_stream_its_first_token(traced, receiver):
     body = chat(messages=[{"role": "user", "content": "word " * 200}], stream=True, stream_options={"include_usage": True})
     with httpx.stream("POST", traced.url + "/v1/chat/completions", json=body, timeout=60) as response:
-        events = [json.loads(line[6:]) for line in response.iter_lines() if line.startswith("data: {")]
+        events = [json.loads(line[6:]) for line in lines_of(response) if line.startswith("data: {")]
     usage = events[-1]["usage"]
     root = receiver.tree(trace_of(response))
     check_times(root)

@@ -6,7 +6,7 @@ import socket
 
 import httpx
 
-from conftest import wait_until
+from conftest import lines_of, wait_until
 
 
 def blocks_back(server):
@@ -36,7 +36,7 @@ def test_64_streams_with_random_aborts(small_server):
         with httpx.stream("POST", server.url + "/v1/chat/completions", json=body, timeout=240) as response:
             assert response.status_code == 200
             seen = 0
-            for line in response.iter_lines():
+            for line in lines_of(response):
                 seen += line.startswith("data: ")
                 if seen >= leave_after:
                     return False

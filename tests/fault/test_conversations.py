@@ -10,7 +10,7 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
-from conftest import BIN, Server, free_port, wait_until
+from conftest import BIN, Server, free_port, lines_of, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,7 @@ def test_kill_in_the_middle_of_writes_and_of_a_stream(folder):
         url = f"{server.url}/v1/conversations/{streamed}/messages"
         try:
             with httpx.stream("POST", url, json=body, timeout=60) as response:
-                for line in response.iter_lines():
+                for line in lines_of(response):
                     if line.startswith("data: {"):
                         seen.append(json.loads(line[6:]))
         except httpx.HTTPError:

@@ -6,7 +6,7 @@ import threading
 import httpx
 import pytest
 
-from conftest import Server, wait_until
+from conftest import Server, lines_of, wait_until
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_answers_end_with_an_error_and_the_server_comes_back(failing_server):
     other = []
     body = {"model": "smollm2", "prompt": "Once", "max_tokens": 4000, "ignore_eos": True, "stream": True}
     with httpx.stream("POST", f"{server.url}/v1/completions", json=body, timeout=60) as response:
-        lines = (line for line in response.iter_lines() if line.startswith("data: "))
+        lines = (line for line in lines_of(response) if line.startswith("data: "))
         events = [next(lines)]
         asking = threading.Thread(target=lambda: other.append(ask(server, 4000)))
         asking.start()
